@@ -23,3 +23,4 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod domain;
