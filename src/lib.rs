@@ -28,3 +28,4 @@ pub mod codec;
 pub mod domain;
 pub mod raft_types;
 pub mod random;
+pub mod storage;

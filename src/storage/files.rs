@@ -1,0 +1,111 @@
+//! Files that are there whole or not at all: written aside, flushed, renamed, and the folder flushed.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::StorageError;
+
+/// Whether what is reported as stored survives a power cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// It does: nothing is reported before it is flushed.
+    #[default]
+    Fsync,
+    /// It doesn't: every flush is skipped. A test of power cuts that cannot fail this way proves nothing.
+    NoneForTests,
+}
+
+impl Durability {
+    /// Brings a file's content to the disk.
+    pub(super) fn sync_file(self, file: &File) -> io::Result<()> {
+        match self {
+            Durability::Fsync => file.sync_all(),
+            Durability::NoneForTests => Ok(()),
+        }
+    }
+
+    /// Brings the names in a folder to the disk. A new file without this can be gone after a power cut, with
+    /// all its flushed content.
+    pub(super) fn sync_folder(self, folder: &Path) -> io::Result<()> {
+        match self {
+            Durability::Fsync => File::open(folder)?.sync_all(),
+            Durability::NoneForTests => Ok(()),
+        }
+    }
+}
+
+/// Makes a folder, with those above it, that only its owner may enter; whatever a library puts in with wider
+/// rights is behind that door. A folder that is there keeps the rights that it has.
+pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// A new file that only its owner may read; one of that name is emptied.
+pub(super) fn create_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+}
+
+/// Replaces a small file. After a crash at any moment the old content is there, or the new.
+pub(super) fn replace(
+    thing: &'static str,
+    path: &Path,
+    bytes: &[u8],
+    durability: Durability,
+) -> Result<(), StorageError> {
+    let aside = aside(path);
+    let write = || -> io::Result<()> {
+        let mut file = create_file(&aside)?;
+        file.write_all(bytes)?;
+        durability.sync_file(&file)
+    };
+    write().map_err(StorageError::io(thing, "write", &aside))?;
+    rename(thing, &aside, path, durability)
+}
+
+/// Gives a flushed file its name, for good.
+pub(super) fn rename(thing: &'static str, from: &Path, to: &Path, durability: Durability) -> Result<(), StorageError> {
+    std::fs::rename(from, to).map_err(StorageError::io(thing, "rename", to))?;
+    let folder = to.parent().expect("a file of the storage is in a folder");
+    durability.sync_folder(folder).map_err(StorageError::io(thing, "flush the folder of", folder))
+}
+
+/// Where a file is written before it gets its name.
+pub(super) fn aside(path: &Path) -> PathBuf {
+    path.with_extension("tmp")
+}
+
+/// The content of a file, if there is one.
+pub(super) fn read_if_there(thing: &'static str, path: &Path) -> Result<Option<Vec<u8>>, StorageError> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StorageError::io(thing, "read", path)(error)),
+    }
+}
+
+/// The names in a folder, in no particular order.
+pub(super) fn names_in(thing: &'static str, folder: &Path) -> Result<Vec<String>, StorageError> {
+    std::fs::read_dir(folder)
+        .and_then(|entries| entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect())
+        .map_err(StorageError::io(thing, "list", folder))
+}
+
+/// How long a lock may outlive the process that had it.
+const LOCK_LINGERS_MAX: Duration = Duration::from_secs(1);
+
+/// Tries to take a lock, patiently: it can be held for a moment longer than its owner lives, by a child process
+/// between its fork and its exec, or by a thread that is about to end. A restart shall not fail for that.
+pub(super) fn take_lock<T, E>(is_held: impl Fn(&E) -> bool, mut take: impl FnMut() -> Result<T, E>) -> Result<T, E> {
+    let deadline = Instant::now() + LOCK_LINGERS_MAX;
+    loop {
+        match take() {
+            Err(error) if is_held(&error) && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            result => return result,
+        }
+    }
+}

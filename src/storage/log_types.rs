@@ -1,0 +1,244 @@
+//! What raft-log stores for us, as bytes; and what it calls when it is flushed.
+//!
+//! raft-log takes an `UnexpectedEof` in its last file for a write that a crash cut off, and drops the record.
+//! So nothing here may run over the end because of a damaged byte: ids have a fixed size, and the length of a
+//! payload has a checksum of its own (`codec`).
+
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+
+use openraft::storage::IOFlushed;
+use raft_log::codeq::{Decode, Encode};
+
+use crate::codec;
+use crate::domain::Command;
+use crate::raft_types::{EntryPayload, LogId, TypeConfig, Vote};
+
+/// The types of our raft-log.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct LogTypes;
+
+impl raft_log::Types for LogTypes {
+    type LogId = StoredLogId;
+    type LogPayload = Payload;
+    type Vote = StoredVote;
+    type Callback = FlushGroup;
+    type UserData = ();
+
+    fn log_index(log_id: &StoredLogId) -> u64 {
+        log_id.0.index
+    }
+
+    fn payload_size(payload: &Payload) -> u64 {
+        payload.approximate_bytes()
+    }
+}
+
+/// A log id as 16 bytes: raft term and index, big endian.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct StoredLogId(pub(super) LogId);
+
+impl Encode for StoredLogId {
+    fn encode<W: Write>(&self, mut w: W) -> io::Result<usize> {
+        w.write_all(&self.0.leader_id.term.to_be_bytes())?;
+        w.write_all(&self.0.index.to_be_bytes())?;
+        Ok(16)
+    }
+}
+
+impl Decode for StoredLogId {
+    fn decode<R: Read>(mut r: R) -> io::Result<Self> {
+        let raft_term = read_u64(&mut r)?;
+        Ok(StoredLogId(LogId { leader_id: raft_term.into(), index: read_u64(&mut r)? }))
+    }
+}
+
+/// A vote as 17 bytes: raft term, node, and whether a majority granted it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd)]
+pub(super) struct StoredVote(pub(super) Vote);
+
+impl Encode for StoredVote {
+    fn encode<W: Write>(&self, mut w: W) -> io::Result<usize> {
+        w.write_all(&self.0.leader_id.term.to_be_bytes())?;
+        w.write_all(&self.0.leader_id.voted_for.to_be_bytes())?;
+        w.write_all(&[u8::from(self.0.committed)])?;
+        Ok(17)
+    }
+}
+
+impl Decode for StoredVote {
+    fn decode<R: Read>(mut r: R) -> io::Result<Self> {
+        let (raft_term, voted_for) = (read_u64(&mut r)?, read_u64(&mut r)?);
+        let mut committed = [0];
+        r.read_exact(&mut committed)?;
+        match committed {
+            [0] => Ok(StoredVote(Vote::new(raft_term, voted_for))),
+            [1] => Ok(StoredVote(Vote::new_committed(raft_term, voted_for))),
+            [other] => Err(io::Error::new(io::ErrorKind::InvalidData, format!("a vote with a flag of {other}"))),
+        }
+    }
+}
+
+fn read_u64(mut r: impl Read) -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    r.read_exact(&mut bytes)?;
+    Ok(u64::from_be_bytes(bytes))
+}
+
+/// What an entry carries. raft-log's cache clones it, so it is shared.
+#[derive(Debug, Clone)]
+pub(super) struct Payload(pub(super) Arc<EntryPayload>);
+
+impl Payload {
+    /// About how much memory and how many bytes on the wire this takes.
+    pub(super) fn approximate_bytes(&self) -> u64 {
+        /// Numbers, hashes, tags and checksums; an entry of 64 bytes of text takes about 180.
+        const FIXED_BYTES: usize = 128;
+        /// A member's id, name and two addresses.
+        const MEMBER_BYTES: usize = 256;
+        let text_bytes = match &*self.0 {
+            EntryPayload::Blank => 0,
+            EntryPayload::Membership(membership) => membership.nodes().count() * MEMBER_BYTES,
+            EntryPayload::Normal(Command::Campaign { campaign, .. }) => {
+                let metadata_bytes = campaign.metadata.as_ref().map_or(0, |metadata| metadata.as_str().len());
+                campaign.room.as_str().len() + campaign.contender.as_str().len() + metadata_bytes
+            }
+            EntryPayload::Normal(Command::Renew { renew, .. }) => {
+                renew.room.as_str().len() + renew.metadata.as_ref().map_or(0, |metadata| metadata.as_str().len())
+            }
+            EntryPayload::Normal(Command::Resign { resign, .. }) => resign.room.as_str().len(),
+            EntryPayload::Normal(
+                Command::Tick { .. } | Command::AnchorWallClock { .. } | Command::RaiseFencingFloor { .. },
+            ) => 0,
+        };
+        (FIXED_BYTES + text_bytes) as u64
+    }
+}
+
+impl Encode for Payload {
+    fn encode<W: Write>(&self, w: W) -> io::Result<usize> {
+        Ok(codec::write_to(&*self.0, w)?)
+    }
+}
+
+impl Decode for Payload {
+    fn decode<R: Read>(r: R) -> io::Result<Self> {
+        Ok(Payload(Arc::new(codec::read_from(r)?)))
+    }
+}
+
+/// Somebody in openraft who waits for entries to be flushed. It hears of success, of failure, and of being
+/// forgotten: raft-log drops what waits behind a failed flush, and openraft would wait for ever.
+pub(super) struct Waiting(Option<IOFlushed<TypeConfig>>);
+
+impl Waiting {
+    pub(super) fn new(callback: IOFlushed<TypeConfig>) -> Waiting {
+        Waiting(Some(callback))
+    }
+
+    pub(super) fn answer(mut self, result: io::Result<()>) {
+        if let Some(callback) = self.0.take() {
+            callback.io_completed(result);
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some(callback) = self.0.take() {
+            callback.io_completed(Err(io::Error::other("the log was closed before this was flushed")));
+        }
+    }
+}
+
+/// All who wait for one flush, in the order in which they came, and then the flush thread.
+pub(super) struct FlushGroup {
+    pub(super) waiting: Vec<Waiting>,
+    pub(super) done: SyncSender<io::Result<()>>,
+}
+
+impl raft_log::Callback for FlushGroup {
+    fn send(self, result: io::Result<()>) {
+        answer_all(self.waiting, &result);
+        // The flush thread may be gone only when the whole log is being dropped.
+        let _ = SyncSender::send(&self.done, result);
+    }
+}
+
+/// Tells everybody the same.
+pub(super) fn answer_all(waiting: Vec<Waiting>, result: &io::Result<()>) {
+    for one in waiting {
+        one.answer(match result {
+            Ok(()) => Ok(()),
+            Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use openraft::type_config::TypeConfigExt;
+    use raft_log::Callback;
+
+    use super::*;
+
+    fn encoded(value: &impl Encode) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let reported = value.encode(&mut bytes).unwrap();
+        assert_eq!(reported, bytes.len());
+        bytes
+    }
+
+    #[test]
+    fn ids_have_a_fixed_size_and_are_read_back() {
+        for (raft_term, index) in [(0, 0), (1, 2), (u64::MAX, u64::MAX)] {
+            let log_id = StoredLogId(LogId { leader_id: raft_term.into(), index });
+            let bytes = encoded(&log_id);
+            assert_eq!(bytes.len(), 16);
+            assert_eq!(StoredLogId::decode(&bytes[..]).unwrap(), log_id);
+            for vote in [Vote::new(raft_term, index), Vote::new_committed(raft_term, index)] {
+                let bytes = encoded(&StoredVote(vote));
+                assert_eq!(bytes.len(), 17);
+                assert_eq!(StoredVote::decode(&bytes[..]).unwrap(), StoredVote(vote));
+            }
+        }
+    }
+
+    #[test]
+    fn a_vote_with_an_impossible_flag_is_damage() {
+        let mut bytes = encoded(&StoredVote(Vote::new(1, 2)));
+        bytes[16] = 2;
+        assert_eq!(StoredVote::decode(&bytes[..]).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn a_payload_with_a_damaged_length_is_no_torn_tail() {
+        let bytes = encoded(&Payload(Arc::new(EntryPayload::Blank)));
+        for bit in 0..9 * 8 {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Payload::decode(&damaged[..]).unwrap_err().kind(), io::ErrorKind::InvalidData, "bit {bit}");
+        }
+        assert_eq!(Payload::decode(&bytes[..bytes.len() - 1]).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[tokio::test]
+    async fn who_waits_hears_when_the_log_forgets_it() {
+        let (answer, answered) = TypeConfig::oneshot();
+        drop(Waiting::new(IOFlushed::signal(answer)));
+        assert!(answered.await.unwrap().is_err());
+    }
+
+    #[tokio::test]
+    async fn all_of_a_group_hear_of_its_failure() {
+        let (first, first_heard) = TypeConfig::oneshot();
+        let (second, second_heard) = TypeConfig::oneshot();
+        let (done, heard) = std::sync::mpsc::sync_channel(1);
+        let waiting = vec![Waiting::new(IOFlushed::signal(first)), Waiting::new(IOFlushed::signal(second))];
+        FlushGroup { waiting, done }.send(Err(io::Error::from(io::ErrorKind::StorageFull)));
+        assert_eq!(first_heard.await.unwrap().unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!(second_heard.await.unwrap().unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert!(heard.recv().unwrap().is_err());
+    }
+}
