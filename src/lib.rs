@@ -25,7 +25,9 @@
 
 pub mod clock;
 pub mod codec;
+pub mod consensus;
 pub mod domain;
+pub mod peer;
 pub mod raft_types;
 pub mod random;
 pub mod storage;

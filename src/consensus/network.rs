@@ -1,0 +1,143 @@
+//! Raft messages over [`crate::peer`].
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use openraft::AnyError;
+use openraft::errors::{NetworkError, RPCError, ReplicationClosed, StreamingError, Timeout, Unreachable};
+use openraft::network::{RPCOption, RPCTypes, RaftNetworkFactory, RaftNetworkV2};
+use openraft::raft::{
+    AppendEntriesRequest, AppendEntriesResponse, SnapshotResponse, TransferLeaderRequest, VoteRequest, VoteResponse,
+};
+use openraft::type_config::alias::SnapshotOf;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio_util::io::ReaderStream;
+
+use super::LocalNode;
+use crate::codec;
+use crate::peer::{PeerError, SnapshotHead, Transport, path};
+use crate::raft_types::{Node, NodeId, TypeConfig, Vote};
+use crate::storage::SnapshotFile;
+
+/// Makes a link to each peer.
+pub struct PeerLinks {
+    /// How bytes get there.
+    pub transport: Transport,
+    /// Who sends them.
+    pub local: Arc<LocalNode>,
+}
+
+impl RaftNetworkFactory<TypeConfig> for PeerLinks {
+    type Network = PeerLink;
+
+    async fn new_client(&mut self, target: NodeId, node: &Node) -> PeerLink {
+        PeerLink {
+            transport: self.transport.clone(),
+            local: self.local.clone(),
+            target,
+            address: node.peer_address.clone(),
+        }
+    }
+}
+
+/// A link to one peer.
+pub struct PeerLink {
+    transport: Transport,
+    local: Arc<LocalNode>,
+    target: NodeId,
+    address: String,
+}
+
+type RpcResult<T> = Result<T, RPCError<TypeConfig>>;
+
+impl PeerLink {
+    async fn call<Request: Serialize, Response: DeserializeOwned>(
+        &self,
+        action: RPCTypes,
+        path: &str,
+        request: &Request,
+        timeout: Duration,
+    ) -> RpcResult<Response> {
+        let sender = self.local.sender();
+        self.transport.call(&self.address, path, sender, self.target, request, timeout).await.map_err(|error| {
+            match error {
+                // Openraft backs off from a peer that can't be reached, and tries a slow one again at once.
+                PeerError::Unreachable { .. } | PeerError::Refused { .. } => {
+                    RPCError::Unreachable(Unreachable::new(&error))
+                }
+                PeerError::NoAnswer { .. } => {
+                    RPCError::Timeout(Timeout { action, id: sender.node_id, target: self.target, timeout })
+                }
+                PeerError::Malformed { .. } => RPCError::Network(NetworkError::new(&error)),
+            }
+        })
+    }
+}
+
+impl RaftNetworkV2<TypeConfig> for PeerLink {
+    type SnapshotData = SnapshotFile;
+
+    async fn append_entries(
+        &mut self,
+        request: AppendEntriesRequest<TypeConfig>,
+        option: RPCOption,
+    ) -> RpcResult<AppendEntriesResponse<TypeConfig>> {
+        self.call(RPCTypes::AppendEntries, path::APPEND, &request, option.hard_ttl()).await
+    }
+
+    async fn vote(
+        &mut self,
+        request: VoteRequest<TypeConfig>,
+        option: RPCOption,
+    ) -> RpcResult<VoteResponse<TypeConfig>> {
+        self.call(RPCTypes::Vote, path::VOTE, &request, option.hard_ttl()).await
+    }
+
+    async fn pre_vote(
+        &mut self,
+        request: VoteRequest<TypeConfig>,
+        option: RPCOption,
+    ) -> RpcResult<VoteResponse<TypeConfig>> {
+        self.call(RPCTypes::Vote, path::PRE_VOTE, &request, option.hard_ttl()).await
+    }
+
+    async fn full_snapshot(
+        &mut self,
+        vote: Vote,
+        snapshot: SnapshotOf<TypeConfig, SnapshotFile>,
+        cancel: impl Future<Output = ReplicationClosed> + Send + 'static,
+        option: RPCOption,
+    ) -> Result<SnapshotResponse<TypeConfig>, StreamingError<TypeConfig>> {
+        let broken = |error: &dyn std::fmt::Display| {
+            StreamingError::Network(NetworkError::new(&AnyError::error(error.to_string())))
+        };
+        let head = codec::encode(&SnapshotHead { vote, meta: snapshot.meta }).map_err(|error| broken(&error))?;
+        let file = tokio::fs::File::open(&snapshot.snapshot.path).await.map_err(|error| broken(&error))?;
+        let content = futures::StreamExt::chain(
+            futures::stream::iter([Ok(head.into())]),
+            ReaderStream::with_capacity(file, 64 << 10),
+        );
+        let send = self.transport.send(
+            &self.address,
+            path::SNAPSHOT,
+            self.local.sender(),
+            Some(self.target),
+            reqwest::Body::wrap_stream(content),
+            option.hard_ttl(),
+        );
+        tokio::select! {
+            closed = cancel => Err(StreamingError::Closed(closed)),
+            sent = send => sent.map_err(|error| StreamingError::Unreachable(Unreachable::new(&error))),
+        }
+    }
+
+    async fn transfer_leader(
+        &mut self,
+        request: TransferLeaderRequest<TypeConfig>,
+        option: RPCOption,
+    ) -> RpcResult<openraft::raft::TransferLeaderResponse<TypeConfig>> {
+        self.call(RPCTypes::TransferLeader, path::TRANSFER, &request, option.hard_ttl()).await
+    }
+}

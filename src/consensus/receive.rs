@@ -1,0 +1,69 @@
+//! Raft messages from peers, on their way to openraft.
+
+use std::path::PathBuf;
+
+use openraft::raft::{
+    AppendEntriesRequest, AppendEntriesResponse, SnapshotResponse, TransferLeaderRequest, TransferLeaderResponse,
+    VoteRequest, VoteResponse,
+};
+use openraft::type_config::alias::SnapshotOf;
+
+use super::{Consensus, ConsensusError, stopped};
+use crate::peer::SnapshotHead;
+use crate::raft_types::TypeConfig;
+use crate::storage::SnapshotFile;
+
+/// A raft message's answer, or why this node gives none.
+pub type RaftAnswer<T> = Result<T, ConsensusError>;
+
+impl Consensus {
+    /// Raft's AppendEntries, from a peer.
+    pub async fn receive_append(
+        &self,
+        request: AppendEntriesRequest<TypeConfig>,
+    ) -> RaftAnswer<AppendEntriesResponse<TypeConfig>> {
+        let answer = self.raft.append_entries(request).await.map_err(stopped)?;
+        if !matches!(answer, AppendEntriesResponse::HigherVote(_)) {
+            self.local.heard_of_raft_leader();
+        }
+        Ok(answer)
+    }
+
+    /// Raft's RequestVote, from a peer.
+    pub async fn receive_vote(&self, request: VoteRequest<TypeConfig>) -> RaftAnswer<VoteResponse<TypeConfig>> {
+        self.raft.vote(request).await.map_err(stopped)
+    }
+
+    /// The question whether this node would vote for a peer.
+    pub async fn receive_pre_vote(&self, request: VoteRequest<TypeConfig>) -> RaftAnswer<VoteResponse<TypeConfig>> {
+        self.raft.pre_vote(request).await.map_err(stopped)
+    }
+
+    /// Where the bytes of a peer's snapshot go until they are complete.
+    pub fn snapshot_receive_path(&self) -> PathBuf {
+        self.snapshots.receive_path()
+    }
+
+    /// A complete snapshot from a peer.
+    pub async fn receive_snapshot(
+        &self,
+        head: SnapshotHead,
+        file: PathBuf,
+        bytes: u64,
+    ) -> RaftAnswer<SnapshotResponse<TypeConfig>> {
+        let snapshot = SnapshotOf::<TypeConfig, SnapshotFile> {
+            snapshot: SnapshotFile { path: file, cluster_id: self.local.cluster_id(), meta: head.meta.clone(), bytes },
+            meta: head.meta,
+        };
+        self.local.heard_of_raft_leader();
+        self.raft.install_full_snapshot(head.vote, snapshot).await.map_err(stopped)
+    }
+
+    /// A raft leader's wish that this node takes over.
+    pub async fn receive_transfer(
+        &self,
+        request: TransferLeaderRequest<TypeConfig>,
+    ) -> RaftAnswer<TransferLeaderResponse<TypeConfig>> {
+        self.raft.handle_transfer_leader(request).await.map_err(stopped)
+    }
+}

@@ -1,0 +1,95 @@
+//! What a raft leader owes the rooms: it moves log time on, so that leases end, and ties it to the calendar.
+//!
+//! - At the start of its reign: the wall clock anchor and, in a new cluster, the floor of the fencing tokens.
+//! - Each second while leases live: a tick, so that a change of raft leader loses at most that much log time.
+//! - When a deadline passes: a tick at once. That a lease has ended is a fact in the log before any reader,
+//!   watcher or waiter hears of it, or the next raft leader might show it as held again.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{Consensus, ProposeError};
+use crate::domain::{Command, FencingToken, Outcome, WallTime};
+
+/// How much log time a change of raft leader may lose while leases live.
+const TICK_EVERY: Duration = Duration::from_secs(1);
+
+/// How often a node that isn't raft leader looks whether it is.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// How far the wall clock may be off its anchor before the anchor is set anew.
+const WALL_DRIFT_MAX_MS: u64 = 1_000;
+
+/// A raft leader gives one of its own commands this long, then looks again whether it still is one.
+const COMMAND_DEADLINE: Duration = Duration::from_secs(2);
+
+/// Does a raft leader's duties for as long as the node runs.
+pub async fn attend(consensus: Consensus) {
+    let mut reign_opened = None;
+    loop {
+        let Some(raft_term) = consensus.own_reign() else {
+            tokio::time::sleep(LOOK_EVERY).await;
+            continue;
+        };
+        let opened = if reign_opened == Some(raft_term) { Ok(()) } else { open_reign(&consensus).await };
+        let attended = match opened {
+            Ok(()) => {
+                reign_opened = Some(raft_term);
+                attend_once(&consensus).await
+            }
+            Err(error) => Err(error),
+        };
+        if attended.is_err() {
+            // Not ready yet, or not raft leader any more: the next look tells.
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+}
+
+async fn open_reign(consensus: &Consensus) -> Result<(), ProposeError> {
+    anchor_wall_clock(consensus).await?;
+    if consensus.applied().position().counters.last_fencing_token == 0 {
+        // Milliseconds since 1970: even a cluster that is rebuilt from nothing grants higher tokens than the one
+        // that was lost, unless that one granted a thousand a second for all its life.
+        let floor = FencingToken(consensus.wall_time().0.max(1));
+        propose(consensus, |stamp| Command::RaiseFencingFloor { stamp, floor }).await?;
+    }
+    Ok(())
+}
+
+async fn attend_once(consensus: &Consensus) -> Result<(), ProposeError> {
+    let (next_deadline, now) = consensus.applied().next_deadline();
+    let Some(next_deadline) = next_deadline else {
+        tokio::time::sleep(TICK_EVERY).await;
+        return re_anchor(consensus).await;
+    };
+    // One millisecond more, since readings are rounded down.
+    let until_due = next_deadline.since(now) + Duration::from_millis(1);
+    tokio::time::sleep(until_due.min(TICK_EVERY)).await;
+    while let Outcome::Ticked { more_due: true } = propose(consensus, |stamp| Command::Tick { stamp }).await? {}
+    re_anchor(consensus).await
+}
+
+async fn re_anchor(consensus: &Consensus) -> Result<(), ProposeError> {
+    let Some(anchor) = consensus.applied().position().counters.wall_anchor else { return Ok(()) };
+    let (_, log_time) = consensus.applied().next_deadline();
+    let expected: WallTime = anchor.wall_time_of(log_time);
+    if expected.0.abs_diff(consensus.wall_time().0) > WALL_DRIFT_MAX_MS {
+        tracing::info!("the wall clock has stepped; expires_at follows it, leases do not");
+        anchor_wall_clock(consensus).await?;
+    }
+    Ok(())
+}
+
+async fn anchor_wall_clock(consensus: &Consensus) -> Result<(), ProposeError> {
+    let wall_time = consensus.wall_time();
+    propose(consensus, |stamp| Command::AnchorWallClock { stamp, wall_time }).await.map(|_| ())
+}
+
+async fn propose(
+    consensus: &Consensus,
+    command: impl FnOnce(crate::domain::Stamp) -> Command + Send,
+) -> Result<Outcome, ProposeError> {
+    consensus.propose(command, Instant::now() + COMMAND_DEADLINE).await
+}

@@ -1,0 +1,101 @@
+//! How this node stands, and whether it can serve.
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use openraft::async_runtime::WatchReceiver;
+use openraft::{Instant as _, ServerState};
+
+use super::Consensus;
+use crate::raft_types::{Node, NodeId};
+
+/// How this node stands in its cluster.
+#[derive(Debug, Clone)]
+pub struct RaftStatus {
+    /// `raft_leader`, `raft_follower`, `raft_candidate` or `raft_learner`.
+    pub role: &'static str,
+    /// The node that this one believes is raft leader. It may be out of date: only a committed command or a
+    /// read barrier proves it.
+    pub raft_leader: Option<NodeId>,
+    /// This node's raft term.
+    pub raft_term: u64,
+    /// The last entry in the log here.
+    pub last_log_index: u64,
+    /// The last entry known to be committed.
+    pub committed_index: u64,
+    /// Entries written to the log here since the start.
+    pub log_entries_written: u64,
+    /// Flushes of the log to the disk since the start.
+    pub log_flushes: u64,
+    /// Members and whether they vote.
+    pub members: Vec<(NodeId, Node, bool)>,
+}
+
+impl Consensus {
+    /// How long a raft leader may be unheard before this node calls itself not ready: an ordinary election
+    /// passes unnoticed by those who ask for readiness.
+    const SILENCE_MAX: Duration = Duration::from_secs(3);
+
+    /// How far the applied entries may be behind the committed ones in a node that is ready.
+    const LAG_MAX: u64 = 1_000;
+
+    /// How this node stands.
+    pub fn status(&self) -> RaftStatus {
+        let metrics = self.raft.metrics();
+        let metrics = metrics.borrow_watched();
+        let membership = metrics.membership_config.membership();
+        let voters: Vec<NodeId> = membership.voter_ids().collect();
+        let log = self.log.stats();
+        RaftStatus {
+            log_entries_written: log.entries_appended,
+            log_flushes: log.flushes,
+            role: match metrics.state {
+                ServerState::Leader => "raft_leader",
+                ServerState::Candidate => "raft_candidate",
+                ServerState::Learner => "raft_learner",
+                ServerState::Follower | ServerState::Shutdown => "raft_follower",
+            },
+            raft_leader: metrics.current_leader,
+            raft_term: metrics.current_term,
+            last_log_index: metrics.last_log_index.unwrap_or_default(),
+            committed_index: metrics.local_committed.map_or(0, |log_id| log_id.index),
+            members: membership.nodes().map(|(id, node)| (*id, node.clone(), voters.contains(id))).collect(),
+        }
+    }
+
+    /// Whether the raft core runs.
+    pub fn is_running(&self) -> bool {
+        self.raft.metrics().borrow_watched().running_state.is_ok()
+    }
+
+    /// Whether this node can have something decided now, or why not.
+    pub fn readiness(&self) -> Result<(), String> {
+        if let Some(reason) = self.not_ready.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+            return Err(reason);
+        }
+        let metrics = self.raft.metrics();
+        let metrics = metrics.borrow_watched();
+        if let Err(error) = &metrics.running_state {
+            return Err(format!("raft has stopped: {error}"));
+        }
+        let Some(raft_leader) = metrics.current_leader else { return Err("no raft leader is known".into()) };
+        if raft_leader == self.local.node_id() {
+            let alone = metrics.membership_config.membership().voter_ids().count() == 1;
+            let heard = metrics.last_quorum_acked.is_some_and(|at| at.elapsed() <= Self::SILENCE_MAX);
+            if !alone && !heard {
+                return Err("this raft leader has lost its quorum".into());
+            }
+            if self.applied.stamp(metrics.current_term).is_none() {
+                return Err("this raft leader has not applied an entry of its reign yet".into());
+            }
+        } else if !self.local.has_heard_within(Self::SILENCE_MAX) {
+            return Err("the raft leader has not been heard lately".into());
+        }
+        let committed = metrics.cluster_committed.map_or(0, |log_id| log_id.index);
+        let applied = metrics.last_applied.map_or(0, |log_id| log_id.index);
+        match committed.saturating_sub(applied) {
+            behind if behind > Self::LAG_MAX => Err(format!("catching up: {behind} entries behind")),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Other nodes: what is said to them, and how it gets there and back by a deadline.
+//!
+//! Every request carries the cluster secret's proof, the protocol version, the cluster id, who sends it and
+//! who is meant to get it, so that two clusters which share a name or a stale address never mix.
+
+mod messages;
+mod transport;
+
+pub use messages::{AskFailure, Decision, ForwardedAsk, Headers, PROTOCOL, PeerIdentity, SnapshotHead, header, path};
+pub use transport::{ClusterSecret, PeerError, Sender, Transport};

@@ -1,0 +1,228 @@
+//! Bytes to a peer and back, by a deadline.
+
+use std::time::Duration;
+
+use hmac::{Hmac, KeyInit, Mac};
+use reqwest::header::AUTHORIZATION;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sha2::Sha256;
+use subtle::ConstantTimeEq;
+use uuid::Uuid;
+
+use super::messages::{PROTOCOL, header};
+use crate::codec;
+use crate::raft_types::NodeId;
+
+/// Why a peer gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum PeerError {
+    /// No connection: the request was certainly not delivered.
+    #[error("peer {address} cannot be reached: {reason}")]
+    Unreachable {
+        /// Whom we called.
+        address: String,
+        /// What went wrong.
+        reason: String,
+    },
+    /// Sent, at least in part, and not answered in time or in full: the peer may have acted on it.
+    #[error("peer {address} did not answer: {reason}")]
+    NoAnswer {
+        /// Whom we called.
+        address: String,
+        /// What went wrong.
+        reason: String,
+    },
+    /// The peer turned the request down before it acted on it.
+    #[error("peer {address} refused with status {status}: {reason}")]
+    Refused {
+        /// Whom we called.
+        address: String,
+        /// HTTP status.
+        status: u16,
+        /// What it said.
+        reason: String,
+    },
+    /// The request was too large to encode, or the answer was not what we expected.
+    #[error("peer {address}: {reason}")]
+    Malformed {
+        /// Whom we called.
+        address: String,
+        /// What went wrong.
+        reason: String,
+    },
+}
+
+impl PeerError {
+    /// Whether the peer certainly did nothing.
+    pub fn certainly_not_delivered(&self) -> bool {
+        matches!(self, PeerError::Unreachable { .. } | PeerError::Refused { .. })
+    }
+}
+
+/// What nodes of one cluster share. It is never sent: a keyed hash of a fixed text proves that one knows it.
+#[derive(Clone)]
+pub struct ClusterSecret(SecretString);
+
+impl ClusterSecret {
+    /// A secret from the operator.
+    pub fn new(text: SecretString) -> Self {
+        Self(text)
+    }
+
+    fn proof(&self) -> String {
+        let mut mac =
+            Hmac::<Sha256>::new_from_slice(self.0.expose_secret().as_bytes()).expect("HMAC takes a key of any length");
+        mac.update(b"quorate peer request 1");
+        let bytes: [u8; 32] = mac.finalize().into_bytes().into();
+        format!("Bearer {}", bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+    }
+
+    /// Whether an `Authorization` header proves knowledge of the secret, in a time that doesn't depend on how
+    /// much of it is right.
+    pub fn is_proven_by(&self, authorization: Option<&[u8]>) -> bool {
+        authorization.is_some_and(|given| self.proof().as_bytes().ct_eq(given).into())
+    }
+}
+
+/// On whose behalf requests are sent.
+#[derive(Debug, Clone, Copy)]
+pub struct Sender {
+    /// This node.
+    pub node_id: NodeId,
+    /// Its cluster; none yet while a cluster is being founded.
+    pub cluster_id: Option<Uuid>,
+}
+
+/// HTTP to peers. Cheap to clone; connections are kept and shared.
+#[derive(Clone)]
+pub struct Transport {
+    http: reqwest::Client,
+    proof: Option<reqwest::header::HeaderValue>,
+}
+
+impl Transport {
+    /// Outlasts a lost packet or two, and is short against a raft election.
+    const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
+    /// Closes a connection before a firewall forgets it silently.
+    const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+
+    /// A transport that proves knowledge of the secret, if there is one.
+    pub fn new(secret: Option<&ClusterSecret>) -> Result<Self, PeerError> {
+        let malformed = |reason: String| PeerError::Malformed { address: "(none)".into(), reason };
+        let http = reqwest::Client::builder()
+            .connect_timeout(Self::CONNECT_TIMEOUT)
+            .pool_idle_timeout(Self::IDLE_TIMEOUT)
+            .tcp_nodelay(true)
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .map_err(|error| malformed(error.to_string()))?;
+        let proof = match secret {
+            Some(secret) => {
+                let mut value = reqwest::header::HeaderValue::from_str(&secret.proof())
+                    .map_err(|error| malformed(error.to_string()))?;
+                value.set_sensitive(true);
+                Some(value)
+            }
+            None => None,
+        };
+        Ok(Self { http, proof })
+    }
+
+    /// Sends a value to the node `to`, and reads a value back.
+    pub async fn call<Request: Serialize, Response: DeserializeOwned>(
+        &self,
+        address: &str,
+        path: &str,
+        sender: Sender,
+        to: NodeId,
+        request: &Request,
+        timeout: Duration,
+    ) -> Result<Response, PeerError> {
+        let body = codec::encode(request).map_err(|error| malformed(address, &error))?;
+        self.send(address, path, sender, Some(to), body.into(), timeout).await
+    }
+
+    /// Asks a node whose id isn't known yet.
+    pub async fn ask_identity<Response: DeserializeOwned>(
+        &self,
+        address: &str,
+        path: &str,
+        sender: Sender,
+        timeout: Duration,
+    ) -> Result<Response, PeerError> {
+        self.send(address, path, sender, None, Vec::new().into(), timeout).await
+    }
+
+    /// Sends a body of any length to the node `to`, and reads a value back.
+    pub async fn send<Response: DeserializeOwned>(
+        &self,
+        address: &str,
+        path: &str,
+        sender: Sender,
+        to: Option<NodeId>,
+        body: reqwest::Body,
+        timeout: Duration,
+    ) -> Result<Response, PeerError> {
+        let mut request = self
+            .http
+            .post(format!("http://{address}{path}"))
+            .timeout(timeout)
+            .header(header::PROTOCOL, PROTOCOL)
+            .header(header::FROM, sender.node_id)
+            .body(body);
+        if let Some(cluster_id) = sender.cluster_id {
+            request = request.header(header::CLUSTER, cluster_id.to_string());
+        }
+        if let Some(to) = to {
+            request = request.header(header::TO, to);
+        }
+        if let Some(proof) = &self.proof {
+            request = request.header(AUTHORIZATION, proof.clone());
+        }
+        let response = request.send().await.map_err(|error| failure(address, &error))?;
+        let status = response.status();
+        let bytes = response.bytes().await.map_err(|error| failure(address, &error))?;
+        if !status.is_success() {
+            let reason = String::from_utf8_lossy(&bytes[..bytes.len().min(300)]).into_owned();
+            return Err(PeerError::Refused { address: address.into(), status: status.as_u16(), reason });
+        }
+        codec::decode(&bytes).map_err(|error| malformed(address, &error))
+    }
+}
+
+fn failure(address: &str, error: &reqwest::Error) -> PeerError {
+    // The innermost cause says what happened; the outer ones only that something did.
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    let (address, reason) = (address.to_owned(), cause.to_string());
+    if error.is_connect() {
+        PeerError::Unreachable { address, reason }
+    } else {
+        PeerError::NoAnswer { address, reason }
+    }
+}
+
+fn malformed(address: &str, error: &codec::CodecError) -> PeerError {
+    PeerError::Malformed { address: address.into(), reason: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_right_secret_is_proven() {
+        let secret = ClusterSecret::new("correct horse battery".to_owned().into());
+        let other = ClusterSecret::new("correct horse batterz".to_owned().into());
+        assert!(secret.is_proven_by(Some(secret.proof().as_bytes())));
+        assert!(!secret.is_proven_by(Some(other.proof().as_bytes())));
+        assert!(!secret.is_proven_by(Some(b"Bearer correct horse battery")));
+        assert!(!secret.is_proven_by(Some(b"")));
+        assert!(!secret.is_proven_by(None));
+    }
+}
