@@ -30,4 +30,5 @@ pub mod domain;
 pub mod peer;
 pub mod raft_types;
 pub mod random;
+pub mod service;
 pub mod storage;

@@ -1,0 +1,152 @@
+//! Lease secrets: how they are made, checked and recognised, so that none is ever stored.
+//!
+//! ```text
+//! key    = the caller's Idempotency-Key, or 32 random bytes
+//! nonce  = 16 random bytes, stored with the lease
+//! secret = HMAC-SHA-256(key, label | room | contender | nonce)     the caller's proof that it holds the room
+//! hash   = SHA-256(secret)                                         stored with the lease
+//! ```
+//!
+//! A caller whose answer was lost asks again with the same key: from it and the lease's nonce the same secret
+//! comes out, and if its hash is the lease's, the caller *is* the holder. Nothing is kept per key, any node
+//! can do it, and it stays true for as long as the lease lives.
+
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+use crate::domain::{ContenderId, InvalidId, Lease, Nonce, RoomId, SecretHash};
+use crate::random::{Random, random_bytes};
+
+const LABEL: &[u8] = b"quorate lease secret 1";
+
+/// What a holder shows to renew or resign. It exists in plain in one response and in the holder's memory.
+#[derive(Clone)]
+pub struct LeaseSecret(Zeroizing<[u8; 32]>);
+
+impl LeaseSecret {
+    /// Reads the 43 characters of base64url that the wire calls `leader_token`.
+    pub fn from_text(text: &str) -> Result<Self, InvalidId> {
+        let invalid = InvalidId { what: "leader_token", rule: "43 characters of base64url" };
+        let bytes = Zeroizing::new(URL_SAFE_NO_PAD.decode(text).map_err(|_| invalid.clone())?);
+        let bytes = <[u8; 32]>::try_from(bytes.as_slice()).map_err(|_| invalid)?;
+        Ok(Self(Zeroizing::new(bytes)))
+    }
+
+    /// The text for the holder. It goes into a response body, and nowhere else.
+    pub fn expose_text(&self) -> Zeroizing<String> {
+        Zeroizing::new(URL_SAFE_NO_PAD.encode(self.0.as_slice()))
+    }
+
+    /// What is stored of it.
+    pub fn hash(&self) -> SecretHash {
+        SecretHash(Sha256::digest(self.0.as_slice()).into())
+    }
+}
+
+impl fmt::Debug for LeaseSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LeaseSecret(…)")
+    }
+}
+
+/// What makes two requests one: a secret of the caller's, fresh for each campaign.
+#[derive(Clone)]
+pub struct IdempotencyKey(Zeroizing<Vec<u8>>);
+
+impl IdempotencyKey {
+    /// Reads an `Idempotency-Key` header: 16 to 128 visible ASCII characters.
+    pub fn from_header(bytes: &[u8]) -> Result<Self, InvalidId> {
+        if (16..=128).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_graphic) {
+            Ok(Self(Zeroizing::new(bytes.to_vec())))
+        } else {
+            Err(InvalidId { what: "Idempotency-Key", rule: "16 to 128 visible ASCII characters" })
+        }
+    }
+
+    /// A key for a caller that brought none.
+    pub fn generate(random: &dyn Random) -> Self {
+        Self(Zeroizing::new(random_bytes::<32>(random).to_vec()))
+    }
+
+    /// The secret that this key gives for a campaign with this nonce.
+    pub fn secret_for(&self, room: &RoomId, contender: &ContenderId, nonce: Nonce) -> LeaseSecret {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes a key of any length");
+        for part in [LABEL, room.as_str().as_bytes(), contender.as_str().as_bytes(), &nonce.0] {
+            // The length first, so that no two lists of parts look alike.
+            mac.update(&(part.len() as u64).to_be_bytes());
+            mac.update(part);
+        }
+        LeaseSecret(Zeroizing::new(mac.finalize().into_bytes().into()))
+    }
+
+    /// The secret of `lease`, if it was granted to this key and contender.
+    pub fn recognise(&self, room: &RoomId, contender: &ContenderId, lease: &Lease) -> Option<LeaseSecret> {
+        let secret = self.secret_for(room, contender, lease.nonce);
+        (lease.holder == *contender && secret.hash().matches(&lease.secret_hash)).then_some(secret)
+    }
+}
+
+impl fmt::Debug for IdempotencyKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("IdempotencyKey(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn room() -> RoomId {
+        RoomId::new("nightly-report").unwrap()
+    }
+
+    fn contender(name: &str) -> ContenderId {
+        ContenderId::new(name).unwrap()
+    }
+
+    fn key(text: &str) -> IdempotencyKey {
+        IdempotencyKey::from_header(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_secret_is_read_back_from_its_text() {
+        let secret = key("0123456789abcdef").secret_for(&room(), &contender("a"), Nonce([7; 16]));
+        let text = secret.expose_text();
+        assert_eq!(text.len(), 43);
+        assert!(LeaseSecret::from_text(&text).unwrap().hash().matches(&secret.hash()));
+    }
+
+    #[test]
+    fn malformed_secrets_and_keys_are_refused() {
+        for bad in ["", "short", &"a".repeat(44), &"=".repeat(43), &"ä".repeat(43)] {
+            assert!(LeaseSecret::from_text(bad).is_err(), "{bad}");
+        }
+        for bad in ["", "fifteen-chars--", &"k".repeat(129), "with a space inside", "tab\tinside-the-key"] {
+            assert!(IdempotencyKey::from_header(bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn key_room_contender_and_nonce_all_matter() {
+        let secret = |key_text: &str, room_text: &str, name: &str, nonce| {
+            key(key_text).secret_for(&RoomId::new(room_text).unwrap(), &contender(name), Nonce([nonce; 16])).hash()
+        };
+        let one = secret("0123456789abcdef", "room-number-1", "a", 1);
+        assert!(one.matches(&secret("0123456789abcdef", "room-number-1", "a", 1)));
+        assert!(!one.matches(&secret("0123456789abcdeX", "room-number-1", "a", 1)));
+        assert!(!one.matches(&secret("0123456789abcdef", "room-number-2", "a", 1)));
+        assert!(!one.matches(&secret("0123456789abcdef", "room-number-1", "b", 1)));
+        assert!(!one.matches(&secret("0123456789abcdef", "room-number-1", "a", 2)));
+    }
+
+    #[test]
+    fn nothing_secret_shows_in_debug_output() {
+        let secret = key("0123456789abcdef").secret_for(&room(), &contender("a"), Nonce([7; 16]));
+        assert_eq!(format!("{secret:?} {:?}", key("0123456789abcdef")), "LeaseSecret(…) IdempotencyKey(…)");
+    }
+}

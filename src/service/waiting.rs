@@ -1,0 +1,98 @@
+//! Campaigns that wait for a room: in order of arrival on each node, woken by changes, never polling.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{OwnedMutexGuard, oneshot};
+use tokio::time::Instant;
+
+use super::{CampaignAnswer, CampaignRequest, Decided, ResignRequest, RoomService, ServiceError};
+use crate::domain::RoomId;
+
+/// How long after a lease should have ended a waiter asks by itself: the change that should have woken it may
+/// be held up on its way to this node.
+const OVERDUE: Duration = Duration::from_millis(500);
+/// How soon a waiter tries again when its cluster could not answer.
+const RETRY_AFTER_FAILURE: Duration = Duration::from_millis(200);
+
+/// One queue for each room that somebody waits for on this node.
+#[derive(Default)]
+pub struct Queues {
+    rooms: Mutex<HashMap<RoomId, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+impl Queues {
+    /// Returns when everybody who came before has won, given up or gone. Tokio's mutex is served in order.
+    async fn come_first(&self, room: &RoomId) -> OwnedMutexGuard<()> {
+        let queue = {
+            let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+            rooms.retain(|_, queue| Arc::strong_count(queue) > 1);
+            rooms.entry(room.clone()).or_default().clone()
+        };
+        queue.lock_owned().await
+    }
+}
+
+impl RoomService {
+    /// Campaigns until the room is won or the request's wait is over.
+    pub(super) async fn campaign_waiting(
+        &self,
+        request: CampaignRequest,
+    ) -> Result<Decided<CampaignAnswer>, ServiceError> {
+        let until = Instant::now() + request.wait;
+        let first = self.campaign_for_live_caller(&request).await?;
+        if matches!(first.answer, CampaignAnswer::Won(_)) {
+            return Ok(first);
+        }
+        match tokio::time::timeout_at(until, self.campaign_in_turn(&request)).await {
+            Ok(answer) => answer,
+            Err(_) => self.campaign_for_live_caller(&request).await,
+        }
+    }
+
+    async fn campaign_in_turn(&self, request: &CampaignRequest) -> Result<Decided<CampaignAnswer>, ServiceError> {
+        let _turn = self.queues.come_first(&request.room).await;
+        loop {
+            // Before the try, so that a change between the two is not slept through.
+            let mut watch = self.watch(&request.room);
+            watch.next().await;
+            let sleep = match self.campaign_for_live_caller(request).await {
+                Ok(Decided { answer: CampaignAnswer::Lost(view), .. }) => {
+                    view.lease.as_ref().map_or(OVERDUE, |lease| lease.retry_after(view.log_time) + OVERDUE)
+                }
+                Err(ServiceError::Unavailable { .. } | ServiceError::OutcomeUnknown) => RETRY_AFTER_FAILURE,
+                other => return other,
+            };
+            let vacated = async {
+                while let Some(view) = watch.next().await {
+                    if view.lease.is_none() {
+                        return;
+                    }
+                }
+            };
+            let _ = tokio::time::timeout(sleep, vacated).await;
+        }
+    }
+
+    /// One try, on behalf of a caller who may go away meanwhile: then what it won is given back.
+    async fn campaign_for_live_caller(
+        &self,
+        request: &CampaignRequest,
+    ) -> Result<Decided<CampaignAnswer>, ServiceError> {
+        let (caller, answer) = oneshot::channel();
+        let (service, request) = (self.clone(), request.clone());
+        tokio::spawn(async move {
+            let result = service.campaign_once(&request).await;
+            let Err(unheard) = caller.send(result) else { return };
+            if let Ok(Decided { answer: CampaignAnswer::Won(holding), .. }) = unheard {
+                tracing::debug!(room = %request.room, "the waiter has gone; its room is given back");
+                let resign = ResignRequest { room: request.room, secret: holding.secret };
+                if let Err(error) = service.resign(resign).await {
+                    tracing::debug!(%error, "not given back; the lease will end by itself");
+                }
+            }
+        });
+        answer.await.unwrap_or(Err(ServiceError::OutcomeUnknown))
+    }
+}
