@@ -1,0 +1,182 @@
+//! Who a client is, as far as limits are concerned: the address that it calls from.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+use axum::extract::{ConnectInfo, FromRequestParts};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, header};
+use ipnet::IpNet;
+
+use super::Edge;
+use super::error::HttpError;
+
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+/// What clients are counted by: an IPv4 address, or the /64 of an IPv6 address, which is the least that a
+/// single customer gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ClientKey(IpAddr);
+
+impl ClientKey {
+    /// The key of an address. An IPv4 address in IPv6 clothes is the IPv4 address.
+    pub fn of(address: IpAddr) -> Self {
+        const NETWORK: u128 = !(u64::MAX as u128);
+        match address.to_canonical() {
+            v4 @ IpAddr::V4(_) => Self(v4),
+            IpAddr::V6(v6) => Self(Ipv6Addr::from_bits(v6.to_bits() & NETWORK).into()),
+        }
+    }
+}
+
+impl FromRequestParts<Arc<Edge>> for ClientKey {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, edge: &Arc<Edge>) -> Result<Self, HttpError> {
+        let ConnectInfo(socket) = ConnectInfo::<SocketAddr>::from_request_parts(parts, edge)
+            .await
+            .map_err(|_| HttpError::Bug { cause: "the listener doesn't tell the client's address".to_owned() })?;
+        Ok(Self::of(client_address(socket.ip(), &parts.headers, &edge.settings.trusted_proxies)))
+    }
+}
+
+/// The socket's address, or what trusted proxies say about it.
+///
+/// A proxy adds to one of the two headers and passes the other on as the client wrote it, and we can't know
+/// which one. So if both are there, they count only if they agree.
+fn client_address(socket: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNet]) -> IpAddr {
+    let walk = |name: &HeaderName, read: fn(&str) -> Option<IpAddr>| {
+        let hops = headers.get_all(name).iter().rev().flat_map(move |value| {
+            // A header that isn't text is one hop that can't be read.
+            value.to_str().unwrap_or("").rsplit(',').map(read)
+        });
+        last_untrusted(socket, hops, trusted_proxies)
+    };
+    let by_x_forwarded_for = || walk(&X_FORWARDED_FOR, read_address);
+    let by_forwarded = || walk(&header::FORWARDED, read_forwarded_element);
+    match (headers.contains_key(&X_FORWARDED_FOR), headers.contains_key(header::FORWARDED)) {
+        (true, true) => {
+            let address = by_x_forwarded_for();
+            if address == by_forwarded() { address } else { socket.to_canonical() }
+        }
+        (true, false) => by_x_forwarded_for(),
+        (false, _) => by_forwarded(),
+    }
+}
+
+/// Goes from the socket to the left for as long as the one who speaks is trusted. Only what a trusted proxy
+/// has added is believed; what stands left of it is whatever the client wrote.
+fn last_untrusted(socket: IpAddr, hops: impl Iterator<Item = Option<IpAddr>>, trusted_proxies: &[IpNet]) -> IpAddr {
+    let mut client = socket.to_canonical();
+    for hop in hops {
+        let is_trusted = trusted_proxies.iter().any(|network| network.contains(&client));
+        match hop {
+            Some(address) if is_trusted => client = address,
+            _ => break,
+        }
+    }
+    client
+}
+
+/// `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:4711`.
+fn read_address(text: &str) -> Option<IpAddr> {
+    let text = text.trim();
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    let address = bare.parse::<IpAddr>().ok();
+    address.or_else(|| text.parse::<SocketAddr>().ok().map(|socket| socket.ip())).map(|address| address.to_canonical())
+}
+
+/// One element of `Forwarded` (RFC 7239): `for="[2001:db8::1]:4711";proto=https`.
+///
+/// Splitting at each comma, quoted or not, is on purpose: a quote that the client opened must not swallow what
+/// the proxy added behind it.
+fn read_forwarded_element(element: &str) -> Option<IpAddr> {
+    element.split(';').find_map(|pair| {
+        let (name, value) = pair.split_once('=')?;
+        let value = value.trim();
+        let bare = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value);
+        name.trim().eq_ignore_ascii_case("for").then(|| read_address(bare)).flatten()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    /// The client as seen from `socket`, with 10.0.0.0/8 and fd00::/8 trusted.
+    fn seen(socket: &str, headers: &[(&str, &str)]) -> IpAddr {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(HeaderName::from_bytes(name.as_bytes()).unwrap(), value.parse().unwrap());
+        }
+        client_address(ip(socket), &map, &["10.0.0.0/8".parse().unwrap(), "fd00::/8".parse().unwrap()])
+    }
+
+    #[test]
+    fn ipv6_counts_by_its_64_and_mapped_ipv4_by_its_ipv4() {
+        assert_eq!(ClientKey::of(ip("2001:db8:1:2::3")), ClientKey::of(ip("2001:db8:1:2:ffff::")));
+        assert_ne!(ClientKey::of(ip("2001:db8:1:2::3")), ClientKey::of(ip("2001:db8:1:3::3")));
+        assert_eq!(ClientKey::of(ip("::ffff:192.0.2.7")), ClientKey::of(ip("192.0.2.7")));
+    }
+
+    #[test]
+    fn a_stranger_can_say_what_it_likes() {
+        assert_eq!(seen("192.0.2.9", &[("x-forwarded-for", "198.51.100.1")]), ip("192.0.2.9"));
+        assert_eq!(seen("192.0.2.9", &[("forwarded", "for=198.51.100.1")]), ip("192.0.2.9"));
+    }
+
+    #[test]
+    fn a_trusted_proxy_is_believed_from_the_right_past_trusted_hops() {
+        for (header, expected) in [
+            ("198.51.100.1", "198.51.100.1"),
+            ("1.1.1.1, 198.51.100.1", "198.51.100.1"),
+            ("1.1.1.1, 198.51.100.1, 10.9.9.9", "198.51.100.1"),
+            ("10.1.1.1, 10.9.9.9", "10.1.1.1"),
+            ("198.51.100.1:4711", "198.51.100.1"),
+            ("[2001:db8::1]:4711", "2001:db8::1"),
+            ("198.51.100.1, ::ffff:10.9.9.9", "198.51.100.1"),
+            ("1.1.1.1, unknown", "10.0.0.1"),
+            ("1.1.1.1, ", "10.0.0.1"),
+        ] {
+            assert_eq!(seen("10.0.0.1", &[("x-forwarded-for", header)]), ip(expected), "{header}");
+            assert_eq!(seen("::ffff:10.0.0.1", &[("x-forwarded-for", header)]), ip(expected), "{header}");
+        }
+        assert_eq!(
+            seen("10.0.0.1", &[("x-forwarded-for", "1.1.1.1"), ("x-forwarded-for", "198.51.100.1")]),
+            ip("198.51.100.1")
+        );
+    }
+
+    #[test]
+    fn forwarded_is_read_like_x_forwarded_for() {
+        for (header, expected) in [
+            ("for=198.51.100.1;proto=https;by=10.0.0.1", "198.51.100.1"),
+            ("for=1.1.1.1, For=\"[2001:db8::1]:4711\"", "2001:db8::1"),
+            ("for=\"1.1.1.1, for=198.51.100.1", "198.51.100.1"),
+            ("for=_hidden", "10.0.0.1"),
+            ("proto=https", "10.0.0.1"),
+        ] {
+            assert_eq!(seen("10.0.0.1", &[("forwarded", header)]), ip(expected), "{header}");
+        }
+    }
+
+    #[test]
+    fn two_headers_that_disagree_are_not_believed() {
+        let spoofed = [("forwarded", "for=1.1.1.1"), ("x-forwarded-for", "198.51.100.1")];
+        assert_eq!(seen("10.0.0.1", &spoofed), ip("10.0.0.1"));
+        let alike = [("forwarded", "for=198.51.100.1"), ("x-forwarded-for", "198.51.100.1")];
+        assert_eq!(seen("10.0.0.1", &alike), ip("198.51.100.1"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_header_makes_it_panic(value in "[ -~]{0,80}") {
+            seen("10.0.0.1", &[("forwarded", &value)]);
+            seen("10.0.0.1", &[("x-forwarded-for", &value)]);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What handlers get out of a request, or the 400s that it ends with.
+
+use std::sync::Arc;
+
+use axum::RequestExt;
+use axum::body::{Bytes, HttpBody};
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use serde::Deserialize;
+
+use super::Edge;
+use super::error::HttpError;
+use crate::domain::RoomId;
+use crate::service::{Consistency, IdempotencyKey};
+
+/// The room in the path.
+pub struct Room(pub RoomId);
+
+impl FromRequestParts<Arc<Edge>> for Room {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, edge: &Arc<Edge>) -> Result<Self, HttpError> {
+        let Path(text) = Path::<String>::from_request_parts(parts, edge)
+            .await
+            .map_err(|_| HttpError::invalid_input("the path must be UTF-8 when its percent-encoding is undone"))?;
+        Ok(Self(RoomId::new(&text)?))
+    }
+}
+
+/// `?consistency=`.
+pub struct HowFresh(pub Consistency);
+
+#[derive(Deserialize)]
+struct HowFreshQuery {
+    #[serde(default)]
+    consistency: ConsistencyWord,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+enum ConsistencyWord {
+    #[default]
+    Linearizable,
+    Local,
+}
+
+impl FromRequestParts<Arc<Edge>> for HowFresh {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, edge: &Arc<Edge>) -> Result<Self, HttpError> {
+        let Query(query) = Query::<HowFreshQuery>::from_request_parts(parts, edge)
+            .await
+            .map_err(|_| HttpError::invalid_input("consistency must be linearizable or local, and given once"))?;
+        Ok(Self(match query.consistency {
+            ConsistencyWord::Linearizable => Consistency::Linearizable,
+            ConsistencyWord::Local => Consistency::Local,
+        }))
+    }
+}
+
+/// The `Idempotency-Key` header.
+pub struct Idempotency(pub Option<IdempotencyKey>);
+
+impl FromRequestParts<Arc<Edge>> for Idempotency {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, _edge: &Arc<Edge>) -> Result<Self, HttpError> {
+        let mut values = parts.headers.get_all("idempotency-key").iter();
+        let key = values.next().map(|value| IdempotencyKey::from_header(value.as_bytes())).transpose()?;
+        match values.next() {
+            None => Ok(Self(key)),
+            Some(_) => Err(HttpError::invalid_input("Idempotency-Key must be given once")),
+        }
+    }
+}
+
+/// A body that its sender calls JSON, complete and within the limit. An empty one is left to the reader of its
+/// fields, who says what is missing.
+pub struct JsonBytes(pub Bytes);
+
+impl FromRequest<Arc<Edge>> for JsonBytes {
+    type Rejection = HttpError;
+
+    async fn from_request(request: Request, edge: &Arc<Edge>) -> Result<Self, HttpError> {
+        let body_bytes_max = edge.settings.body_bytes_max;
+        // One that is announced as too large isn't worth reading.
+        if request.body().size_hint().lower() > body_bytes_max as u64 {
+            return Err(HttpError::BodyTooLarge { body_bytes_max });
+        }
+        let is_json = is_json(request.headers());
+        let body = tokio::time::timeout(edge.settings.body_deadline, request.extract::<Bytes, _>())
+            .await
+            .map_err(|_| HttpError::invalid_input("the body must arrive in time"))?
+            .map_err(|rejection| match rejection.status() {
+                StatusCode::PAYLOAD_TOO_LARGE => HttpError::BodyTooLarge { body_bytes_max },
+                _ => HttpError::invalid_input("the body must arrive whole"),
+            })?;
+        if is_json || body.is_empty() { Ok(Self(body)) } else { Err(HttpError::NotJson) }
+    }
+}
+
+/// `application/json`, or what is built on it, with any parameters.
+fn is_json(headers: &HeaderMap) -> bool {
+    let text = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let essence = text.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
+    essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
+}

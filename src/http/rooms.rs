@@ -1,0 +1,166 @@
+//! What people do with rooms: make, campaign, renew, resign, look.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{AppendHeaders, IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Serialize;
+
+use super::Edge;
+use super::error::HttpError;
+use super::extract::{HowFresh, Idempotency, JsonBytes, Room};
+use super::limits::Admitted;
+use super::openapi::{
+    CampaignErrors, CampaignHeaders, CreateErrors, RenewErrors, ResignErrors, RoomPath, ViewErrors, ViewQuery,
+};
+use crate::domain::RoomId;
+use crate::random::random_bytes;
+use crate::service::{self, CampaignAnswer, Decided, Holding, LeaseSecret};
+use crate::wire::{
+    CampaignRequest, CampaignResponse, LeaderToken, Lost, RenewRequest, ResignRequest, Resigned, ResignedStatus,
+    RoomCreated, RoomStatus, Won,
+};
+
+/// The name of the node that decided.
+const X_QUORATE_NODE: HeaderName = HeaderName::from_static("x-quorate-node");
+
+/// Make a room whose id nobody can guess. It takes no storage; a body is ignored.
+#[utoipa::path(
+    post, path = "/elections", operation_id = "createElection", tag = "elections",
+    security((), ("access_token" = [])),
+    responses(
+        (status = 201, description = "The room's id and paths", body = RoomCreated,
+            headers(("Location" = String, description = "The status path"))),
+        CreateErrors,
+    ),
+)]
+pub async fn create(State(edge): State<Arc<Edge>>, _: Admitted) -> Result<Response, HttpError> {
+    let room = RoomId::new(&URL_SAFE_NO_PAD.encode(random_bytes::<24>(&*edge.random)))?;
+    let created = RoomCreated::new(room);
+    let location = [(header::LOCATION, created.status_path.clone())];
+    Ok((StatusCode::CREATED, AppendHeaders(location), Json(created)).into_response())
+}
+
+/// Try to lead.
+#[utoipa::path(
+    post, path = "/elections/{election_id}/campaign", operation_id = "campaign", tag = "elections",
+    security((), ("access_token" = [])),
+    params(RoomPath, CampaignHeaders),
+    request_body = CampaignRequest,
+    responses(
+        (status = 200, description = "The caller leads, or somebody else does", body = CampaignResponse,
+            headers(("X-Quorate-Node" = String, description = "The node that decided"))),
+        CampaignErrors,
+    ),
+)]
+pub async fn campaign(
+    State(edge): State<Arc<Edge>>,
+    _: Admitted,
+    Room(room): Room,
+    Idempotency(idempotency_key): Idempotency,
+    JsonBytes(body): JsonBytes,
+) -> Result<Response, HttpError> {
+    let request = CampaignRequest::from_json(&body)?;
+    let request = service::CampaignRequest {
+        room: room.clone(),
+        lease_duration: request.lease_duration(),
+        wait: request.wait(),
+        contender: request.candidate_id,
+        metadata: request.metadata,
+        idempotency_key,
+    };
+    let decided = edge.service.campaign(request).await?;
+    let response = match decided.answer {
+        CampaignAnswer::Won(holding) => CampaignResponse::Won(won(room, &holding)?),
+        CampaignAnswer::Lost(view) => CampaignResponse::Lost(Lost::new(room, &view)),
+    };
+    Ok(answer(&decided.decided_by, response))
+}
+
+/// Go on leading.
+#[utoipa::path(
+    post, path = "/elections/{election_id}/renew", operation_id = "renew", tag = "elections",
+    security((), ("access_token" = [])),
+    params(RoomPath),
+    request_body = RenewRequest,
+    responses(
+        (status = 200, description = "The lease lasts longer; it never gets shorter", body = Won,
+            headers(("X-Quorate-Node" = String, description = "The node that decided"))),
+        RenewErrors,
+    ),
+)]
+pub async fn renew(
+    State(edge): State<Arc<Edge>>,
+    Room(room): Room,
+    JsonBytes(body): JsonBytes,
+) -> Result<Response, HttpError> {
+    let request = RenewRequest::from_json(&body)?;
+    let request = service::RenewRequest {
+        room: room.clone(),
+        secret: LeaseSecret::from_text(request.leader_token.expose_text())?,
+        lease_duration: request.ttl_seconds,
+        metadata: request.metadata,
+    };
+    let Decided { answer: holding, decided_by } = edge.service.renew(request).await?;
+    Ok(answer(&decided_by, won(room, &holding)?))
+}
+
+/// Step down. The room is vacant the moment this is answered.
+#[utoipa::path(
+    post, path = "/elections/{election_id}/resign", operation_id = "resign", tag = "elections",
+    security((), ("access_token" = [])),
+    params(RoomPath),
+    request_body = ResignRequest,
+    responses(
+        (status = 200, description = "The room is vacant", body = Resigned,
+            headers(("X-Quorate-Node" = String, description = "The node that decided"))),
+        ResignErrors,
+    ),
+)]
+pub async fn resign(
+    State(edge): State<Arc<Edge>>,
+    Room(room): Room,
+    JsonBytes(body): JsonBytes,
+) -> Result<Response, HttpError> {
+    let request = ResignRequest::from_json(&body)?;
+    let secret = LeaseSecret::from_text(request.leader_token.expose_text())?;
+    let decided = edge.service.resign(service::ResignRequest { room: room.clone(), secret }).await?;
+    let resigned = Resigned { election_id: room, status: ResignedStatus::Vacant, previous_term: decided.answer };
+    Ok(answer(&decided.decided_by, resigned))
+}
+
+/// See who leads.
+#[utoipa::path(
+    get, path = "/elections/{election_id}", operation_id = "getElection", tag = "elections",
+    security((), ("access_token" = [])),
+    params(RoomPath, ViewQuery),
+    responses(
+        (status = 200, description = "How the room stands", body = RoomStatus,
+            headers(("X-Quorate-Node" = String, description = "The node that decided"))),
+        ViewErrors,
+    ),
+)]
+pub async fn view(
+    State(edge): State<Arc<Edge>>,
+    Room(room): Room,
+    HowFresh(consistency): HowFresh,
+) -> Result<Response, HttpError> {
+    let decided = edge.service.view(&room, consistency).await?;
+    Ok(answer(&decided.decided_by, RoomStatus::new(room, &decided.answer)))
+}
+
+fn won(room: RoomId, holding: &Holding) -> Result<Won, HttpError> {
+    let leader_token = LeaderToken::new(holding.secret.expose_text());
+    Won::new(room, &holding.view, leader_token, holding.valid_for)
+        .ok_or_else(|| HttpError::Bug { cause: "a room was won that nobody holds".to_owned() })
+}
+
+/// A node's name that is no header value, such as one with umlauts, is left out.
+fn answer(decided_by: &str, body: impl Serialize) -> Response {
+    let node = HeaderValue::from_str(decided_by).ok().map(|name| (X_QUORATE_NODE, name));
+    (AppendHeaders(node), Json(body)).into_response()
+}

@@ -1,0 +1,110 @@
+//! All routes at once: each is documented, has its access class, and answers to its own methods only.
+
+use super::*;
+
+/// All documented operations, as (method, path with a room in it).
+async fn documented() -> Vec<(String, String)> {
+    let document = get_path("/openapi.json").await.json();
+    let mut operations = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for method in item.as_object().unwrap().keys().filter(|key| *key != "parameters") {
+            operations.push((method.to_uppercase(), path.replace("{election_id}", "short")));
+        }
+    }
+    operations
+}
+
+#[tokio::test]
+async fn each_route_has_its_access_class() {
+    let router = router_with(HttpSettings {
+        access_tokens: vec!["first-token".into(), "second-token".into(), "".into()],
+        ..Default::default()
+    });
+    for (method, path) in documented().await.iter().filter(|(_, path)| path.starts_with("/elections")) {
+        let call = async |authorization: &[&str]| {
+            let headers: Vec<_> = authorization.iter().map(|value| ("authorization", *value)).collect();
+            send(&router, request(method, path, &headers, "")).await
+        };
+        for none in [&[][..], &["Basic Zmlyc3QtdG9rZW4="], &["first-token"], &["Bearerfirst-token"]] {
+            let answer = call(none).await;
+            assert_eq!(answer.code(), "authentication_required", "{method} {path} {none:?}");
+            assert_eq!(answer.header("www-authenticate"), "Bearer");
+        }
+        for wrong in [
+            &["Bearer wrong"][..],
+            &["Bearer "],
+            &["Bearer"],
+            &["Bearer first-toke"],
+            &["Bearer first-tokenn"],
+            &["Bearer first-token", "Bearer first-token"],
+        ] {
+            let answer = call(wrong).await;
+            assert_eq!(answer.code(), "authentication_failed", "{method} {path} {wrong:?}");
+            assert_eq!(answer.header("www-authenticate"), "Bearer");
+        }
+        for right in ["Bearer first-token", "bearer second-token", "BEARER  first-token"] {
+            let status = call(&[right]).await.status;
+            assert!(matches!(status, StatusCode::CREATED | StatusCode::BAD_REQUEST), "{method} {path} {status}");
+        }
+    }
+    for (method, path) in documented().await.iter().filter(|(_, path)| !path.starts_with("/elections")) {
+        assert!(["/livez", "/readyz", "/health", "/status", "/openapi.json"].contains(&&**path), "{method} {path}");
+        assert_ne!(send(&router, request(method, path, &[], "")).await.status, StatusCode::UNAUTHORIZED, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn elections_that_are_switched_off_are_forbidden() {
+    let router = router_with(HttpSettings { elections_enabled: false, ..Default::default() });
+    for (method, path) in documented().await {
+        let answer = send(&router, request(&method, &path, &[], "")).await;
+        assert_eq!(answer.status == StatusCode::FORBIDDEN, path.starts_with("/elections"), "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_documented_is_routed_and_nothing_else_is() {
+    let documented = documented().await;
+    assert_eq!(documented.len(), 11);
+    let router = router();
+    let methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"];
+    for (_, path) in &documented {
+        for method in methods {
+            let answer = send(&router, request(method, path, &[], "")).await;
+            assert_ne!(answer.status, StatusCode::NOT_FOUND, "{method} {path}");
+            let is_routed = answer.status != StatusCode::METHOD_NOT_ALLOWED;
+            let is_documented = documented.contains(&(method.to_owned(), path.clone()));
+            assert_eq!(is_routed, is_documented, "{method} {path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_document_is_complete() {
+    let document = get_path("/openapi.json").await.json();
+    assert_eq!(document["openapi"], "3.1.0");
+    assert_eq!(document["info"]["license"]["name"], "MIT OR Apache-2.0");
+    let text = document.to_string();
+    for reference in text.split("\"$ref\":\"#/components/schemas/").skip(1) {
+        let name = reference.split('"').next().unwrap();
+        assert!(document["components"]["schemas"].get(name).is_some(), "{name} is referred to and missing");
+    }
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            for (status, response) in operation["responses"].as_object().unwrap() {
+                let headers = &response["headers"];
+                assert!(headers.get("X-Request-Id").is_some(), "{method} {path} {status}");
+                if !status.starts_with('2') {
+                    let schema = &response["content"]["application/json"]["schema"]["$ref"];
+                    assert_eq!(schema, "#/components/schemas/ErrorBody", "{method} {path} {status}");
+                }
+            }
+        }
+    }
+    let campaign = &document["paths"]["/elections/{election_id}/campaign"]["post"];
+    let statuses: Vec<_> = campaign["responses"].as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(statuses, ["200", "400", "401", "403", "409", "413", "415", "429", "500", "503"]);
+    assert!(campaign["parameters"].to_string().contains("Idempotency-Key"));
+    let term = &document["components"]["schemas"]["Leader"]["properties"]["term"];
+    assert_eq!((&term["minimum"], &term["maximum"]), (&json!(1), &json!((1u64 << 53) - 1)));
+}

@@ -1,0 +1,43 @@
+//! Listens, with limits on what a connection may cost before its first request is complete.
+
+use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
+
+use axum::Router;
+use axum_server::accept::NoDelayAcceptor;
+use axum_server::{Handle, Server};
+
+/// How long a client may take to send the head of a request. Slower ones hold a connection open for nothing.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// The most that the head of a request may have.
+const HEAD_BYTES_MAX: usize = 64 << 10;
+
+/// A listener that is being served.
+pub struct Serving {
+    handle: Handle<SocketAddr>,
+    task: tokio::task::JoinHandle<std::io::Result<()>>,
+}
+
+impl Serving {
+    /// Serves a router on a listener that is bound already.
+    ///
+    /// # Errors
+    /// If the listener can't be handed to the runtime.
+    pub fn start(listener: TcpListener, router: Router) -> std::io::Result<Self> {
+        let handle = Handle::new();
+        let mut server: Server<SocketAddr, NoDelayAcceptor> =
+            axum_server::from_tcp(listener)?.handle(handle.clone()).acceptor(NoDelayAcceptor::new());
+        server.http_builder().http1().header_read_timeout(HEAD_TIMEOUT).max_buf_size(HEAD_BYTES_MAX);
+        let service = router.into_make_service_with_connect_info::<SocketAddr>();
+        let task = tokio::spawn(async move { server.serve(service).await });
+        Ok(Self { handle, task })
+    }
+
+    /// Takes no more connections, lets requests finish for `grace`, and returns when all is closed.
+    pub async fn stop(self, grace: Duration) {
+        self.handle.graceful_shutdown(Some(grace));
+        if let Ok(Err(error)) = self.task.await {
+            tracing::warn!(%error, "a listener did not end in good order");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! A room as a stream of server-sent events.
+//!
+//! There are no ids and there is no replay: each event carries the whole state, so a reader that comes back
+//! has missed nothing that still matters.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::HeaderName;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{AppendHeaders, IntoResponse, Response};
+use futures::Stream;
+use tokio::time::{Instant, timeout_at};
+
+use super::Edge;
+use super::client_address::ClientKey;
+use super::error::HttpError;
+use super::extract::Room;
+use super::limits::StreamPlace;
+use super::openapi::{RoomPath, WatchErrors};
+use crate::domain::{RoomId, RoomView};
+use crate::service::RoomWatch;
+use crate::wire::WatchEvent;
+
+/// How soon a reader whose stream has ended comes back.
+const RECONNECT_AFTER: Duration = Duration::from_secs(1);
+
+/// Tells proxies (nginx and those who took it over) to pass events on at once.
+const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// See each change: a snapshot first, then an event whenever somebody wins, renews, resigns or expires.
+///
+/// Each event has `event: state`, `retry: 1000` and the JSON as `data`. A comment line keeps a quiet stream
+/// alive, and a stream ends after a while: come back for the next one.
+#[utoipa::path(
+    get, path = "/elections/{election_id}/watch", operation_id = "watch", tag = "elections",
+    security((), ("access_token" = [])),
+    params(RoomPath),
+    responses(
+        (status = 200, description = "The stream; the schema is that of each event's data", body = WatchEvent,
+            content_type = "text/event-stream",
+            headers(("X-Accel-Buffering" = String, description = "Always `no`"))),
+        WatchErrors,
+    ),
+)]
+pub async fn watch(State(edge): State<Arc<Edge>>, client: ClientKey, Room(room): Room) -> Result<Response, HttpError> {
+    let place = edge.streams.open(client)?;
+    let watch = edge.service.watch(&room);
+    let ends_at = Instant::now() + edge.settings.stream_duration;
+    let keep_alive = KeepAlive::new().interval(edge.settings.stream_keep_alive);
+    let stream = Sse::new(events(room, watch, ends_at, place)).keep_alive(keep_alive);
+    Ok((AppendHeaders([(X_ACCEL_BUFFERING, "no")]), stream).into_response())
+}
+
+/// The place is given back when the stream is dropped: at its end, or when the client has gone.
+fn events(
+    room: RoomId,
+    watch: RoomWatch,
+    ends_at: Instant,
+    place: StreamPlace,
+) -> impl Stream<Item = Result<Event, Infallible>> {
+    futures::stream::unfold((room, watch, place), move |(room, mut watch, place)| async move {
+        let view = timeout_at(ends_at, watch.next()).await.ok().flatten()?;
+        Some((Ok(event(&room, &view)), (room, watch, place)))
+    })
+}
+
+fn event(room: &RoomId, view: &RoomView) -> Event {
+    let json = serde_json::to_string(&WatchEvent::new(room.clone(), view)).expect("a wire type is always JSON");
+    Event::default().event("state").retry(RECONNECT_AFTER).data(json)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::to_bytes;
+
+    use super::*;
+    use crate::domain::LogTime;
+
+    #[tokio::test]
+    async fn an_event_is_written_as_the_contract_writes_it() {
+        let view = RoomView { lease: None, log_time: LogTime(7), wall_anchor: None };
+        let event = event(&RoomId::new("nightly-report").unwrap(), &view);
+        let response = Sse::new(futures::stream::iter([Ok::<_, Infallible>(event)])).into_response();
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        let body = to_bytes(response.into_body(), 1024).await.unwrap();
+        assert_eq!(
+            std::str::from_utf8(&body).unwrap(),
+            "event: state\nretry: 1000\ndata: {\"schema_version\":1,\"election_id\":\"nightly-report\",\
+             \"status\":\"vacant\",\"leader\":null,\"retry_after_ms\":0,\
+             \"observed_at\":\"1970-01-01T00:00:00.000Z\"}\n\n"
+        );
+    }
+}

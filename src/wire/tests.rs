@@ -1,0 +1,133 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::domain::{Campaign, Lease, LeaseDuration, LogTime, Nonce, SecretHash, WallAnchor};
+
+fn room() -> RoomId {
+    RoomId::new("nightly-report").unwrap()
+}
+
+/// worker-a holds the room for 30 s from log time 1,000 on, when the calendar says 2026-11-29T12:00:00.123Z.
+fn held(metadata: Option<&str>) -> RoomView {
+    let campaign = Campaign {
+        room: room(),
+        contender: ContenderId::new("worker-a").unwrap(),
+        metadata: metadata.map(|text| Metadata::new(text).unwrap()),
+        lease_duration: LeaseDuration::from_secs(30).unwrap(),
+        secret_hash: SecretHash([1; 32]),
+        nonce: Nonce([2; 16]),
+    };
+    RoomView {
+        lease: Some(Lease::grant(&campaign, FencingToken(1842), LogTime(1_000))),
+        log_time: LogTime(1_000),
+        wall_anchor: Some(WallAnchor { log_time: LogTime(1_000), wall_time: WallTime(1_795_953_600_123) }),
+    }
+}
+
+fn vacant() -> RoomView {
+    RoomView { lease: None, ..held(None) }
+}
+
+fn token() -> LeaderToken {
+    LeaderToken::new(Zeroizing::new("s3cret".repeat(7) + "!"))
+}
+
+#[test]
+fn a_won_campaign_looks_as_the_contract_says() {
+    let won = Won::new(room(), &held(Some("here")), token(), Duration::from_millis(30_000)).unwrap();
+    let expected = json!({
+        "status": "leader", "election_id": "nightly-report",
+        "leader": {"candidate_id": "worker-a", "metadata": "here", "term": 1842, "expires_at": "2026-11-29T12:00:30.123Z"},
+        "leader_token": token().expose_text(), "renew_after_ms": 15_000, "valid_for_ms": 30_000,
+    });
+    assert_eq!(serde_json::to_value(CampaignResponse::Won(won)).unwrap(), expected);
+    assert!(matches!(serde_json::from_value(expected).unwrap(), CampaignResponse::Won(_)));
+}
+
+#[test]
+fn a_lost_campaign_looks_as_the_contract_says() {
+    let expected = json!({
+        "status": "follower", "election_id": "nightly-report",
+        "leader": {"candidate_id": "worker-a", "term": 1842, "expires_at": "2026-11-29T12:00:30.123Z"},
+        "retry_after_ms": 30_040,
+    });
+    let lost = CampaignResponse::Lost(Lost::new(room(), &held(None)));
+    assert_eq!(serde_json::to_value(lost).unwrap(), expected);
+    assert!(matches!(serde_json::from_value(expected).unwrap(), CampaignResponse::Lost(_)));
+}
+
+#[test]
+fn a_vacant_room_has_no_leader_field_but_its_event_has_null() {
+    assert_eq!(
+        serde_json::to_value(RoomStatus::new(room(), &vacant())).unwrap(),
+        json!({"election_id": "nightly-report", "status": "vacant", "retry_after_ms": 0})
+    );
+    assert_eq!(
+        serde_json::to_value(WatchEvent::new(room(), &vacant())).unwrap(),
+        json!({"schema_version": 1, "election_id": "nightly-report", "status": "vacant", "leader": null,
+            "retry_after_ms": 0, "observed_at": "2026-11-29T12:00:00.123Z"})
+    );
+}
+
+#[test]
+fn nobody_has_won_a_vacant_room() {
+    assert!(Won::new(room(), &vacant(), token(), Duration::ZERO).is_none());
+}
+
+#[test]
+fn a_leader_token_shows_in_no_debug_output() {
+    let won = Won::new(room(), &held(None), token(), Duration::ZERO).unwrap();
+    let renew = RenewRequest { leader_token: token(), ttl_seconds: None, metadata: None };
+    let resign = ResignRequest { leader_token: token() };
+    let shown = format!("{won:?} {renew:?} {resign:?} {:?}", token());
+    assert!(!shown.contains("s3cret"), "{shown}");
+}
+
+#[test]
+fn times_beyond_the_calendar_become_its_last_moment() {
+    assert_eq!(rfc_3339(WallTime(0)), "1970-01-01T00:00:00.000Z");
+    assert_eq!(rfc_3339(WallTime(u64::MAX)), "9999-12-30T22:00:00.999Z");
+    assert_eq!(rfc_3339(WallTime(1_000)), "1970-01-01T00:00:01.000Z");
+}
+
+#[test]
+fn a_code_is_written_as_the_contract_writes_it() {
+    for code in [
+        ErrorCode::InvalidInput,
+        ErrorCode::InvalidTtl,
+        ErrorCode::AuthenticationRequired,
+        ErrorCode::AuthenticationFailed,
+        ErrorCode::Forbidden,
+        ErrorCode::LeaseNotCurrent,
+        ErrorCode::NotFound,
+        ErrorCode::MethodNotAllowed,
+        ErrorCode::CapacityExceeded,
+        ErrorCode::PayloadTooLarge,
+        ErrorCode::UnsupportedMediaType,
+        ErrorCode::RateLimited,
+        ErrorCode::InternalError,
+        ErrorCode::Unavailable,
+        ErrorCode::OutcomeUnknown,
+    ] {
+        assert_eq!(serde_json::to_value(code).unwrap(), json!(code.as_str()));
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_view_makes_a_shape_panic(
+        promised_until: u64, deadline: u64, log_time: u64, anchor: (u64, u64), has_anchor: bool, valid_for: u64,
+    ) {
+        let mut view = held(None);
+        view.log_time = LogTime(log_time);
+        view.wall_anchor = has_anchor
+            .then_some(WallAnchor { log_time: LogTime(anchor.0), wall_time: WallTime(anchor.1) });
+        if let Some(lease) = &mut view.lease {
+            (lease.promised_until, lease.deadline) = (LogTime(promised_until), LogTime(deadline));
+        }
+        let won = Won::new(room(), &view, token(), Duration::from_secs(valid_for)).unwrap();
+        prop_assert_eq!(won.leader.expires_at.len(), 24);
+        prop_assert_eq!(WatchEvent::new(room(), &view).observed_at.len(), 24);
+    }
+}
