@@ -23,14 +23,18 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod cli;
 pub mod clock;
 pub mod codec;
+pub mod config;
 pub mod consensus;
 pub mod domain;
 pub mod http;
+pub mod node;
 pub mod peer;
 pub mod raft_types;
 pub mod random;
 pub mod service;
 pub mod storage;
+pub mod telemetry;
 pub mod wire;

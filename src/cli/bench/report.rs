@@ -1,0 +1,218 @@
+//! The numbers of a benchmark, for people and for programs.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use serde_json::json;
+
+/// What one run saw.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    /// Microseconds of every op that succeeded.
+    latencies_us: Histogram<u64>,
+    /// How often each failure happened.
+    errors: BTreeMap<String, u64>,
+    /// From the first request to the last answer.
+    pub elapsed: Duration,
+}
+
+impl Sample {
+    /// Longer than any request may take.
+    const LATENCY_US_MAX: u64 = 60_000_000;
+
+    pub fn new() -> Sample {
+        let latencies_us = Histogram::new_with_bounds(1, Self::LATENCY_US_MAX, 3).expect("these bounds are valid");
+        Sample { latencies_us, errors: BTreeMap::new(), elapsed: Duration::ZERO }
+    }
+
+    pub fn add_success(&mut self, latency: Duration) {
+        let us = u64::try_from(latency.as_micros()).unwrap_or(Self::LATENCY_US_MAX);
+        self.latencies_us.saturating_record(us.max(1));
+    }
+
+    pub fn add_error(&mut self, code: String) {
+        *self.errors.entry(code).or_default() += 1;
+    }
+
+    /// Takes in what another connection saw at the same time.
+    pub fn merge(&mut self, other: &Sample) {
+        self.latencies_us.add(&other.latencies_us).expect("all samples have the same bounds");
+        for (code, count) in &other.errors {
+            *self.errors.entry(code.clone()).or_default() += count;
+        }
+    }
+
+    fn ops_per_second(&self) -> f64 {
+        self.latencies_us.len() as f64 / self.elapsed.as_secs_f64().max(f64::EPSILON)
+    }
+
+    fn percentile_ms(&self, percentile: f64) -> f64 {
+        self.latencies_us.value_at_percentile(percentile) as f64 / 1000.0
+    }
+
+    fn max_ms(&self) -> f64 {
+        self.latencies_us.max() as f64 / 1000.0
+    }
+}
+
+/// All runs of one benchmark.
+#[derive(Debug)]
+pub struct Report {
+    urls: Vec<String>,
+    duration: Duration,
+    runs: Vec<Run>,
+}
+
+#[derive(Debug)]
+struct Run {
+    op: &'static str,
+    connections: usize,
+    sample: Sample,
+}
+
+impl Report {
+    pub fn new(urls: Vec<String>, duration: Duration) -> Report {
+        Report { urls, duration, runs: Vec::new() }
+    }
+
+    /// The settings, and the names of the columns.
+    pub fn heading(&self) -> String {
+        let (version, urls) = (env!("CARGO_PKG_VERSION"), self.urls.join(","));
+        let duration = humantime::format_duration(self.duration);
+        format!(
+            "quorate {version} bench, {duration} a run, {urls}\n{:<9}{:>12}{:>12}{:>10}{:>10}{:>10}  errors",
+            "op", "connections", "ops/s", "p50 ms", "p99 ms", "max ms"
+        )
+    }
+
+    /// Adds a run, and gives its line of the table.
+    pub fn add(&mut self, op: &'static str, connections: usize, sample: Sample) -> String {
+        let errors: Vec<String> = sample.errors.iter().map(|(code, count)| format!("{code} {count}")).collect();
+        let errors = if errors.is_empty() { "none".to_owned() } else { errors.join(", ") };
+        let row = if sample.latencies_us.is_empty() {
+            format!("{op:<9}{connections:>12}{:>12.1}{:>10}{:>10}{:>10}  {errors}", 0.0, "-", "-", "-")
+        } else {
+            let (rate, max) = (sample.ops_per_second(), sample.max_ms());
+            let (p50, p99) = (sample.percentile_ms(50.0), sample.percentile_ms(99.0));
+            format!("{op:<9}{connections:>12}{rate:>12.1}{p50:>10.2}{p99:>10.2}{max:>10.2}  {errors}")
+        };
+        self.runs.push(Run { op, connections, sample });
+        row
+    }
+
+    /// What a reader of the numbers must know to trust them.
+    pub fn notes(&self) -> Vec<String> {
+        let limited: u64 = self.runs.iter().filter_map(|run| run.sample.errors.get("rate_limited")).sum();
+        let mut notes = Vec::new();
+        if limited > 0 {
+            notes.push(format!(
+                "NOTE: {limited} requests were answered 429 rate_limited: these numbers show the limit for one client, \
+                 not the speed of the cluster. Start each node with a higher --campaigns-per-minute (now 600, unless \
+                 it was set), for example 100000000, and run this again."
+            ));
+        }
+        notes
+    }
+
+    /// Whether some run measured nothing.
+    pub fn has_empty_run(&self) -> bool {
+        self.runs.iter().any(|run| run.sample.latencies_us.is_empty())
+    }
+
+    pub fn to_json(&self) -> serde_json::Value {
+        let run = |run: &Run| {
+            let measured = |value: f64| (!run.sample.latencies_us.is_empty()).then_some(value);
+            json!({
+                "op": run.op,
+                "connections": run.connections,
+                "ops": run.sample.latencies_us.len(),
+                "elapsed_ms": u64::try_from(run.sample.elapsed.as_millis()).unwrap_or(u64::MAX),
+                "ops_per_second": run.sample.ops_per_second(),
+                "p50_ms": measured(run.sample.percentile_ms(50.0)),
+                "p99_ms": measured(run.sample.percentile_ms(99.0)),
+                "max_ms": measured(run.sample.max_ms()),
+                "errors": run.sample.errors,
+            })
+        };
+        json!({
+            "schema_version": 1,
+            "version": env!("CARGO_PKG_VERSION"),
+            "urls": self.urls,
+            "duration_ms": u64::try_from(self.duration.as_millis()).unwrap_or(u64::MAX),
+            "runs": self.runs.iter().map(run).collect::<Vec<_>>(),
+            "notes": self.notes(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(latencies_ms: impl IntoIterator<Item = u64>) -> Sample {
+        let mut sample = Sample::new();
+        sample.elapsed = Duration::from_secs(2);
+        latencies_ms.into_iter().for_each(|ms| sample.add_success(Duration::from_millis(ms)));
+        sample
+    }
+
+    fn report() -> Report {
+        Report::new(vec!["http://a:1".to_owned(), "http://b:2".to_owned()], Duration::from_secs(2))
+    }
+
+    #[test]
+    fn a_row_has_rate_and_percentiles_under_their_headings() {
+        let mut report = report();
+        let row = report.add("renew", 16, sample(1..=100));
+        assert_eq!(
+            format!("{}\n{row}", report.heading()).lines().skip(1).collect::<Vec<_>>(),
+            [
+                "op        connections       ops/s    p50 ms    p99 ms    max ms  errors",
+                "renew              16        50.0     50.02     99.01    100.03  none",
+            ]
+        );
+        assert!(report.notes().is_empty() && !report.has_empty_run());
+    }
+
+    #[test]
+    fn samples_of_connections_add_up() {
+        let mut all = sample([1, 1]);
+        let mut other = sample([9]);
+        other.add_error("unavailable".to_owned());
+        all.merge(&other);
+        all.merge(&other);
+        assert_eq!((all.latencies_us.len(), all.errors["unavailable"]), (4, 2));
+    }
+
+    #[test]
+    fn a_run_without_success_shows_no_latency() {
+        let mut report = report();
+        let mut failed = sample([]);
+        failed.add_error("unavailable".to_owned());
+        failed.add_error("timeout".to_owned());
+        failed.add_error("timeout".to_owned());
+        let row = report.add("status", 1, failed);
+        assert_eq!(row, "status              1         0.0         -         -         -  timeout 2, unavailable 1");
+        assert!(report.has_empty_run());
+        assert!(report.to_json()["runs"][0]["p99_ms"].is_null());
+    }
+
+    #[test]
+    fn the_rate_limit_is_named_with_the_flag_that_raises_it() {
+        let mut report = report();
+        let mut limited = sample([1]);
+        limited.add_error("rate_limited".to_owned());
+        report.add("campaign", 1, limited);
+        assert!(report.notes()[0].contains("429") && report.notes()[0].contains("--campaigns-per-minute"));
+        assert_eq!(report.to_json()["runs"][0]["errors"]["rate_limited"], 1);
+    }
+
+    #[test]
+    fn latencies_of_any_size_can_be_recorded() {
+        let mut sample = sample([]);
+        sample.add_success(Duration::ZERO);
+        sample.add_success(Duration::from_secs(3600));
+        assert_eq!(sample.latencies_us.len(), 2);
+    }
+}

@@ -1,0 +1,204 @@
+//! What a person types, and the number that a script gets back.
+
+mod bench;
+mod healthcheck;
+pub mod serve;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::config::ConfigError;
+
+/// Leader election as a service that survives the loss of a node.
+#[derive(Debug, Parser)]
+#[command(name = "quorate", version, disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a node
+    Serve(Box<serve::ServeArgs>),
+    /// Measure a running cluster with a bounded load
+    Bench(bench::BenchArgs),
+    /// Ask nodes whether they can serve: exit code 0 if all can, 69 if not
+    Healthcheck(healthcheck::HealthcheckArgs),
+}
+
+/// How the process ends, as scripts and service managers see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// All is done.
+    Success = 0,
+    /// The command line makes no sense.
+    Usage = 64,
+    /// The cluster wasn't reached, or can't serve.
+    Unreachable = 69,
+    /// A bug, or a machine that fails.
+    Internal = 70,
+    /// The configuration or the data directory can't be used. A restart won't help.
+    Configuration = 78,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// An error on its way to the person, with the exit code that goes with it.
+#[derive(Debug)]
+pub struct Failure {
+    /// The exit code.
+    pub exit: Exit,
+    /// What to tell.
+    pub error: anyhow::Error,
+}
+
+impl Failure {
+    /// The cluster wasn't reached, or can't serve.
+    pub fn unreachable(error: impl Into<anyhow::Error>) -> Failure {
+        Failure { exit: Exit::Unreachable, error: error.into() }
+    }
+
+    /// The configuration or the data directory can't be used.
+    pub fn configuration(error: impl Into<anyhow::Error>) -> Failure {
+        Failure { exit: Exit::Configuration, error: error.into() }
+    }
+}
+
+/// What nobody has given another meaning is a bug or a failing machine.
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        let error = error.into();
+        let exit = if error.is::<ConfigError>() { Exit::Configuration } else { Exit::Internal };
+        Failure { exit, error }
+    }
+}
+
+/// Does what the arguments ask for, and says how it ended.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
+    let result = match cli.command {
+        Command::Serve(args) => serve::run(*args),
+        Command::Bench(args) => bench::run(&args),
+        Command::Healthcheck(args) => healthcheck::run(&args),
+    };
+    match result {
+        Ok(()) => Exit::Success,
+        Err(failure) => {
+            report(&failure.error);
+            failure.exit
+        }
+    }
+}
+
+/// Help and version are answers; all else that clap returns is a usage error.
+fn refuse(error: &clap::Error) -> Exit {
+    // If stdout is closed, nobody reads the help.
+    let _ = error.print();
+    if error.use_stderr() { Exit::Usage } else { Exit::Success }
+}
+
+/// A node's last words belong among its trace events; another command's are for the person.
+fn report(error: &anyhow::Error) {
+    if tracing::dispatcher::has_been_set() {
+        tracing::error!(error = format!("{error:#}"), "quorate ends");
+    } else {
+        // If stderr is closed, the exit code has to do.
+        let _ = writeln!(std::io::stderr(), "quorate: {error:#}");
+    }
+}
+
+/// Every environment variable that some command reads.
+fn known_variables() -> Vec<String> {
+    let cli = Cli::command();
+    let arguments = cli.get_subcommands().flat_map(|command| command.get_arguments());
+    arguments.filter_map(|argument| argument.get_env()).map(|name| name.to_string_lossy().into_owned()).collect()
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()
+}
+
+/// For commands that call nodes. A proxy from the environment is for the outside world, not for the nodes.
+fn http_client(request_deadline: std::time::Duration) -> reqwest::Result<reqwest::Client> {
+    let agent = concat!("quorate/", env!("CARGO_PKG_VERSION"));
+    reqwest::Client::builder().no_proxy().user_agent(agent).timeout(request_deadline).build()
+}
+
+/// Reads a URL for `--url`: plain HTTP, without a slash at its end.
+fn parse_url(text: &str) -> Result<String, String> {
+    match reqwest::Url::parse(text) {
+        Ok(url) if url.scheme() == "http" && url.has_host() => Ok(text.trim_end_matches('/').to_owned()),
+        _ => Err("write a URL as http://127.0.0.1:7400".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exit(line: &str) -> Exit {
+        run(line.split(' ').map(OsString::from))
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn help_and_version_are_a_success() {
+        for line in ["quorate --help", "quorate --version", "quorate serve --help", "quorate bench -h"] {
+            assert_eq!(exit(line), Exit::Success, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_command_line_is_a_usage_error() {
+        let lines = ["quorate", "quorate dance", "quorate serve --no-such-flag", "quorate bench --connections 0"];
+        for line in lines {
+            assert_eq!(exit(line), Exit::Usage, "{line}");
+        }
+        assert_eq!(exit("quorate serve --campaigns-per-minute many"), Exit::Usage);
+        assert_eq!(exit("quorate healthcheck --url https://example.com"), Exit::Usage);
+    }
+
+    #[test]
+    fn a_configuration_that_cannot_work_has_its_own_code() {
+        assert_eq!(exit("quorate serve --name not/a/name"), Exit::Configuration);
+        assert_eq!(exit("quorate serve --config /no/such/file.toml"), Exit::Configuration);
+    }
+
+    #[test]
+    fn a_cluster_that_is_not_there_has_its_own_code() {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        assert_eq!(exit(&format!("quorate healthcheck --url http://{free}")), Exit::Unreachable);
+        assert_eq!(exit(&format!("quorate bench --duration 10ms --url http://{free}")), Exit::Unreachable);
+    }
+
+    #[test]
+    fn exit_codes_are_those_of_the_manual() {
+        let codes = [Exit::Success, Exit::Usage, Exit::Unreachable, Exit::Internal, Exit::Configuration];
+        assert_eq!(codes.map(|exit| exit as u8), [0, 64, 69, 70, 78]);
+        assert_eq!(Failure::from(anyhow::anyhow!("a bug")).exit, Exit::Internal);
+    }
+
+    #[test]
+    fn the_variables_of_all_commands_are_known() {
+        let known = known_variables();
+        for name in ["QUORATE_CONFIG", "QUORATE_PEERS", "QUORATE_LOG", "QUORATE_URL"] {
+            assert!(known.iter().any(|other| other == name), "{name}");
+        }
+    }
+}

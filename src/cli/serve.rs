@@ -1,0 +1,94 @@
+//! `quorate serve`: run a node.
+
+use std::io::{IsTerminal, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use tracing::warn;
+
+use super::{Exit, Failure};
+use crate::config::{Config, RawConfig, unknown_variables};
+use crate::{node, telemetry};
+
+const EXAMPLES: &str = "\
+Each flag has an environment variable, and a key in the TOML file of --config, named after it: --data-dir, \
+QUORATE_DATA_DIR, data_dir. Flags win over variables, and variables over the file.
+
+Example, a cluster of one on this machine:
+  quorate serve
+Example, one of three:
+  quorate serve --name n1 --listen 0.0.0.0:7400 --peer-listen 0.0.0.0:7401 \\
+    --peers n1=a.example:7401,n2=b.example:7401,n3=c.example:7401 \\
+    --cluster-secret-file secret";
+
+/// Arguments of `quorate serve`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ServeArgs {
+    /// TOML file with settings
+    #[arg(long, env = "QUORATE_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    #[command(flatten)]
+    settings: RawConfig,
+}
+
+/// Runs a node until it is told to stop.
+pub fn run(args: ServeArgs) -> Result<(), Failure> {
+    let config = Config::load(args.settings, args.config.as_deref())?;
+    telemetry::start(&config.log_level, config.log_format.is_json(std::io::stderr().is_terminal()))?;
+    let set = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
+    for sentence in unknown_variables(&super::known_variables(), set) {
+        warn!("{sentence}");
+    }
+    super::runtime()?.block_on(start_node(config))
+}
+
+async fn start_node(config: Config) -> Result<(), Failure> {
+    let when_ready = |listen: SocketAddr| {
+        // Whoever closed stdout doesn't want to read this.
+        let _ = writeln!(std::io::stdout(), "{}", welcome(&format!("http://{listen}")));
+    };
+    node::run(config, when_ready).await.map_err(|error| {
+        let exit = if error.needs_an_operator() { Exit::Configuration } else { Exit::Internal };
+        Failure { exit, error: error.into() }
+    })
+}
+
+/// What a person can paste into another terminal, once the node at `url` is ready.
+pub fn welcome(url: &str) -> String {
+    let post = "curl -sw '\\n' -H 'content-type: application/json'";
+    let token = "sed 's/.*\"leader_token\":\"\\([^\"]*\\)\".*/\\1/'";
+    [
+        format!("quorate is ready at {url}. To lead the room hello-world, paste into another terminal:"),
+        format!("  ROOM={url}/elections/hello-world"),
+        format!("  WON=$({post} $ROOM/campaign -d '{{\"candidate_id\":\"me\",\"ttl_seconds\":60}}'); echo \"$WON\""),
+        "  curl -sw '\\n' $ROOM".to_owned(),
+        format!("  TOKEN=$(echo \"$WON\" | {token})"),
+        format!("  {post} $ROOM/renew -d \"{{\\\"leader_token\\\":\\\"$TOKEN\\\"}}\""),
+        format!("To lead a room of your own, make its name with: curl -sw '\\n' -X POST {url}/elections"),
+    ]
+    .join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_welcome_is_short_and_can_be_pasted() {
+        let text = welcome("http://127.0.0.1:7400");
+        assert!(text.lines().count() <= 8, "{text}");
+        for path in ["/elections/hello-world", "/campaign", "/renew"] {
+            assert!(text.contains(path), "{text}");
+        }
+        // Another curl stands in: it answers a campaign, and shows what it is given for a renewal.
+        let curl =
+            r#"curl() { case "$*" in */campaign*) echo '{"leader_token":"abc_-1","x":1}';; *) echo "$*";; esac; }"#;
+        let pasted = text.lines().filter(|line| line.starts_with("  "));
+        let script: Vec<&str> = std::iter::once(curl).chain(pasted).collect();
+        let shell = std::process::Command::new("sh").args(["-eu", "-c", &script.join("\n")]).output().unwrap();
+        let printed = String::from_utf8(shell.stdout).unwrap();
+        assert!(shell.status.success() && printed.contains(r#"/renew -d {"leader_token":"abc_-1"}"#), "{printed}");
+    }
+}

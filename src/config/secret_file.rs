@@ -1,0 +1,77 @@
+//! Secrets come from files, since a flag shows in the list of processes and a variable in that of a container.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use secrecy::SecretString;
+use zeroize::Zeroizing;
+
+use super::ConfigError;
+
+/// Shorter ones can be guessed.
+const SECRET_BYTES_MIN: usize = 16;
+
+/// Room for some ten thousand tokens; a larger file is the wrong file.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// The secret that all nodes share: the whole file, without white space around it.
+pub fn cluster_secret(path: &Path) -> Result<SecretString, ConfigError> {
+    const FLAG: &str = "--cluster-secret-file";
+    let text = read_private(FLAG, path)?;
+    let secret = text.trim();
+    if secret.len() < SECRET_BYTES_MIN {
+        let problem = format!("{} holds fewer than {SECRET_BYTES_MIN} bytes", path.display());
+        return Err(ConfigError::new(FLAG, problem, "make a secret with `openssl rand -base64 32`"));
+    }
+    Ok(SecretString::from(secret))
+}
+
+/// The tokens that clients may show, one a line. Empty lines and lines that start with # don't count.
+pub fn access_tokens(path: &Path) -> Result<Vec<SecretString>, ConfigError> {
+    const FLAG: &str = "--access-token-file";
+    let text = read_private(FLAG, path)?;
+    let mut tokens = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let token = line.trim();
+        if token.is_empty() || token.starts_with('#') {
+            continue;
+        }
+        // A header can't carry anything else.
+        if token.len() < SECRET_BYTES_MIN || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            let problem = format!("line {} of {} is no token", index + 1, path.display());
+            let fix = "write at least 16 visible ASCII characters without spaces, as `openssl rand -base64 32` makes";
+            return Err(ConfigError::new(FLAG, problem, fix));
+        }
+        tokens.push(SecretString::from(token));
+    }
+    if tokens.is_empty() {
+        // Taken as "no tokens needed", an emptied file would open the service to everybody.
+        let problem = format!("{} holds no token", path.display());
+        return Err(ConfigError::new(FLAG, problem, "write one a line, or leave the flag out to let anybody in"));
+    }
+    Ok(tokens)
+}
+
+fn read_private(flag: &'static str, path: &Path) -> Result<Zeroizing<String>, ConfigError> {
+    let unreadable = |error: std::io::Error| {
+        let problem = format!("{} can't be read ({error})", path.display());
+        ConfigError::new(flag, problem, "name a text file that this user can read")
+    };
+    let file = File::open(path).map_err(unreadable)?;
+    // Asked of the open file, not of the path: what is checked is what is read.
+    let metadata = file.metadata().map_err(unreadable)?;
+    let mode = metadata.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        let problem = format!("others can read {} (mode {mode:03o})", path.display());
+        return Err(ConfigError::new(flag, problem, format!("run `chmod 600 {}`", path.display())));
+    }
+    if metadata.len() > FILE_BYTES_MAX {
+        let problem = format!("{} is larger than {FILE_BYTES_MAX} bytes", path.display());
+        return Err(ConfigError::new(flag, problem, "name the file that holds the secret"));
+    }
+    let mut text = Zeroizing::new(String::new());
+    file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(unreadable)?;
+    Ok(text)
+}

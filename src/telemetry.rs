@@ -1,0 +1,168 @@
+//! Trace events: where they go, which ones, and what becomes of a panic.
+//!
+//! They go to stderr, as text for a person or as one JSON object a line for a machine. Libraries that use the
+//! `log` crate end up here too.
+
+use std::any::Any;
+use std::io::{IsTerminal, Write};
+use std::panic::PanicHookInfo;
+
+use tracing::Subscriber;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, Registry};
+
+/// Libraries whose everyday events mean nothing to an operator. They are heard from `warn` on, unless the
+/// filter names them.
+const QUIET_TARGETS: [&str; 4] = ["chunked_wal", "openraft", "raft_log", "sled"];
+
+/// A panic message may hold whatever value broke the rule; this much of it says which one.
+const PANIC_CHARS_MAX: usize = 500;
+
+/// Starts tracing for the whole process. `directives` is a level, or levels by target.
+pub fn start(directives: &str, json: bool) -> Result<(), TelemetryError> {
+    let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|text| text.is_empty());
+    // This also makes the `log` crate report here.
+    subscriber(directives, json, colours, std::io::stderr)?.try_init().map_err(|_| TelemetryError::AlreadyStarted)?;
+    std::panic::set_hook(Box::new(record_panic));
+    Ok(())
+}
+
+/// Why tracing could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum TelemetryError {
+    /// The filter makes no sense.
+    #[error("no such trace filter: {0}")]
+    Filter(#[from] ParseError),
+    /// Something else in this process set tracing up.
+    #[error("tracing is already set up in this process")]
+    AlreadyStarted,
+}
+
+fn subscriber<W>(directives: &str, json: bool, colours: bool, writer: W) -> Result<impl Subscriber, ParseError>
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let events = tracing_subscriber::fmt::layer().with_writer(writer);
+    let events: Box<dyn Layer<Registry> + Send + Sync> = match json {
+        // All spans, not only the innermost: the node is in the outer one, the request in the inner one.
+        true => Box::new(events.json().flatten_event(true).with_current_span(false).with_span_list(true)),
+        false => Box::new(events.with_ansi(colours)),
+    };
+    Ok(tracing_subscriber::registry().with(events).with(filter(directives)?))
+}
+
+fn filter(directives: &str) -> Result<EnvFilter, ParseError> {
+    let mut levels = directives.split(',').filter_map(|directive| directive.trim().parse::<LevelFilter>().ok());
+    // Who asks for errors only doesn't want warnings from a library.
+    let quiet = levels.next_back().unwrap_or(LevelFilter::OFF).min(LevelFilter::WARN);
+    // Of two directives for one target the last one counts, so that the operator's wins.
+    let quiet = QUIET_TARGETS.map(|target| format!("{target}={quiet}")).join(",");
+    EnvFilter::try_new(format!("{quiet},{directives}"))
+}
+
+/// Replaces the hook that prints to stderr: one event, in the format of the others.
+fn record_panic(info: &PanicHookInfo<'_>) {
+    let location = info.location().map(ToString::to_string).unwrap_or_default();
+    let thread = std::thread::current().name().unwrap_or("unnamed").to_owned();
+    let panic = panic_text(info.payload());
+    if tracing::enabled!(tracing::Level::ERROR) {
+        tracing::error!(panic, location, thread, "panicked; this is a bug in quorate");
+    } else {
+        // With tracing switched off, a process that dies must still say why. If even that fails, nobody listens.
+        let _ = writeln!(std::io::stderr(), "panicked at {location}: {panic}");
+    }
+}
+
+fn panic_text(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("no message").chars().take(PANIC_CHARS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use tracing::{debug, info, warn};
+    use tracing_log::log;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Captured(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Captured {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn captured(directives: &str, json: bool, work: impl FnOnce()) -> String {
+        let sink = Captured::default();
+        let writer = sink.clone();
+        let subscriber = subscriber(directives, json, false, move || writer.clone()).unwrap();
+        // Fails where another test was first, which has the same effect.
+        let _ = tracing_log::LogTracer::init();
+        tracing::subscriber::with_default(subscriber, work);
+        String::from_utf8(sink.0.lock().unwrap().clone()).unwrap()
+    }
+
+    #[test]
+    fn json_events_are_one_object_a_line_with_their_spans() {
+        let text = captured("info", true, || {
+            let span = tracing::info_span!("node", node = "n1");
+            span.in_scope(|| info!(room = "a\nb", "granted"));
+        });
+        let event: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(text.lines().count(), 1);
+        assert_eq!((&event["message"], &event["room"]), (&"granted".into(), &"a\nb".into()));
+        assert_eq!(event["spans"][0]["node"], "n1");
+    }
+
+    #[test]
+    fn text_without_colours_has_no_escapes() {
+        let text = captured("info", false, || info!("granted"));
+        assert!(text.contains("granted") && !text.contains('\u{1b}'), "{text}");
+    }
+
+    #[test]
+    fn libraries_are_quiet_unless_they_are_named() {
+        let speak = || {
+            info!(target: "openraft", "everyday");
+            warn!(target: "openraft", "trouble");
+            debug!(target: "quorate", "ours");
+        };
+        let text = captured("debug", false, speak);
+        assert!(text.contains("trouble") && text.contains("ours") && !text.contains("everyday"), "{text}");
+        assert!(captured("info,openraft=info", false, speak).contains("everyday"));
+        assert_eq!(captured("error", false, speak), "");
+        assert_eq!(captured("off", false, speak), "");
+    }
+
+    #[test]
+    fn the_log_crate_is_heard_by_the_same_rules() {
+        let text = captured("info", false, || {
+            log::info!(target: "raft_log::dump", "everyday");
+            log::warn!(target: "raft_log::dump", "trouble");
+            log::info!(target: "another", "news");
+        });
+        assert!(text.contains("trouble") && text.contains("news") && !text.contains("everyday"), "{text}");
+    }
+
+    #[test]
+    fn a_panic_message_is_kept_short() {
+        assert_eq!(panic_text(&"broken"), "broken");
+        assert_eq!(panic_text(&String::from("broken")), "broken");
+        assert_eq!(panic_text(&7), "no message");
+        assert_eq!(panic_text(&"ä".repeat(1000)).chars().count(), PANIC_CHARS_MAX);
+    }
+}
