@@ -1,0 +1,101 @@
+//! Nodes whose disk fails or fills up: they say so and end, the others serve, and nothing acknowledged is lost.
+
+use std::io::Write;
+
+use serde_json::json;
+
+use crate::harness::{Cluster, Held, campaign, eventually, renew};
+use crate::power_cut::Disk;
+
+/// Three nodes, of which the raft leader keeps its data on a file system of its own; and the leader's place.
+async fn cluster_on(disk: &Disk) -> (Cluster, usize) {
+    let mut cluster = Cluster::three_not_started(&[]);
+    cluster.nodes[0].settings.data_dir = disk.data_dir();
+    cluster.nodes.iter_mut().for_each(crate::harness::Node::start_again);
+    cluster.ready().await;
+    // Raft leadership moves on when its node is told to stop; so it comes to the first node in a few steps.
+    loop {
+        let leader = cluster.raft_leader().await;
+        if leader == 0 {
+            return (cluster, leader);
+        }
+        cluster.nodes[leader].signal(rustix::process::Signal::TERM);
+        cluster.nodes[leader].exit_code().await;
+        cluster.nodes[leader].start_again();
+        cluster.ready().await;
+    }
+}
+
+async fn leases_live_on(cluster: &Cluster, held: &[Held]) {
+    for (place, lease) in held.iter().enumerate() {
+        let url = cluster.nodes[1 + place % 2].url();
+        eventually("the others serve", || async {
+            let (status, body) = renew(&url, &lease.room, &lease.token).await?;
+            assert_ne!(status, 404, "{body}");
+            (status == 200).then(|| assert_eq!(body["leader"]["term"], json!(lease.term)))
+        })
+        .await;
+    }
+}
+
+async fn hold_some(cluster: &Cluster) -> Vec<Held> {
+    let mut held = Vec::new();
+    for count in 0..10 {
+        let room = format!("on-a-bad-disk-{count}");
+        held.push(Held::from_answer(&room, &campaign(&cluster.urls()[count % 3], &room, "worker-a", 300).await));
+    }
+    held
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_raft_leader_with_a_full_disk_ends_and_comes_back_when_there_is_room() {
+    let disk = match Disk::make() {
+        Ok(disk) => disk,
+        Err(why) => return println!("SKIPPED: {why}"),
+    };
+    let (mut cluster, full) = cluster_on(&disk).await;
+    let held = hold_some(&cluster).await;
+    let ballast = disk.data_dir().parent().unwrap().join("ballast");
+    let mut file = std::fs::File::create(&ballast).unwrap();
+    while file.write_all(&[0; 4096]).is_ok() {}
+    let _ = file.sync_all();
+    // Writes go on until the log needs a block that it hasn't got.
+    let url = cluster.nodes[1].url();
+    let code = eventually("the node with the full disk ends", || async {
+        for lease in &held {
+            let _ = renew(&url, &lease.room, &lease.token).await;
+        }
+        crate::harness::get(&format!("{}/livez", cluster.nodes[full].url())).await.is_none().then_some(())
+    });
+    code.await;
+    assert_eq!(cluster.nodes[full].exit_code().await, Some(70));
+    let output = cluster.nodes[full].output();
+    assert!(output.contains("No space left on device"), "it says why");
+    leases_live_on(&cluster, &held).await;
+    std::fs::remove_file(&ballast).unwrap();
+    cluster.nodes[full].start_again();
+    cluster.ready().await;
+    leases_live_on(&cluster, &held).await;
+    cluster.converged().await;
+    cluster.nodes.iter_mut().for_each(crate::harness::Node::kill);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_serves_on_when_the_disk_of_its_raft_leader_dies_and_loses_nothing_when_it_is_back() {
+    let disk = match Disk::make() {
+        Ok(disk) => disk,
+        Err(why) => return println!("SKIPPED: {why}"),
+    };
+    let (mut cluster, dead) = cluster_on(&disk).await;
+    let held = hold_some(&cluster).await;
+    disk.cut_power();
+    leases_live_on(&cluster, &held).await;
+    assert_eq!(cluster.nodes[dead].exit_code().await, Some(70));
+    disk.unmount().unwrap();
+    disk.mount().unwrap();
+    cluster.nodes[dead].start_again();
+    cluster.ready().await;
+    leases_live_on(&cluster, &held).await;
+    cluster.converged().await;
+    cluster.nodes.iter_mut().for_each(crate::harness::Node::kill);
+}

@@ -1,0 +1,337 @@
+//! Starts nodes, talks to them, kills them, and always cleans up.
+
+use std::io::{BufRead, BufReader};
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+/// How long anything may take that should take a moment, on a machine that is busy with other tests.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A loopback network of its own for each cluster, so that tests never fight for ports: 127.x.y.z, where x and y
+/// come from this process and z counts clusters and nodes.
+fn fresh_address() -> Ipv4Addr {
+    static NEXT: AtomicU16 = AtomicU16::new(1);
+    let host = NEXT.fetch_add(1, Ordering::Relaxed);
+    let network = std::process::id() % 20_000;
+    let [high, low] = u16::try_from(network).unwrap().to_be_bytes();
+    assert!(host < 250, "more nodes than addresses");
+    Ipv4Addr::new(127, high + 20, low, u8::try_from(host).unwrap())
+}
+
+/// What a node is started with.
+#[derive(Clone)]
+pub struct NodeSettings {
+    pub name: String,
+    pub address: Ipv4Addr,
+    pub data_dir: PathBuf,
+    pub args: Vec<String>,
+}
+
+impl NodeSettings {
+    pub fn url(&self) -> String {
+        format!("http://{}:7400", self.address)
+    }
+
+    pub fn peer_url(&self) -> String {
+        format!("http://{}:7401", self.address)
+    }
+
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_quorate"));
+        command
+            .args(["serve", "--name", &self.name])
+            .args(["--listen", &format!("{}:7400", self.address)])
+            .args(["--peer-listen", &format!("{}:7401", self.address)])
+            .arg("--data-dir")
+            .arg(&self.data_dir)
+            .args(["--campaigns-per-minute", "1000000"])
+            .args(&self.args)
+            .env_clear()
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+}
+
+/// A node that runs, or has run.
+pub struct Node {
+    pub settings: NodeSettings,
+    child: Option<Child>,
+    output: Arc<Mutex<String>>,
+}
+
+impl Node {
+    pub fn start(settings: NodeSettings) -> Node {
+        let mut node = Node { settings, child: None, output: Arc::default() };
+        node.start_again();
+        node
+    }
+
+    pub fn start_again(&mut self) {
+        assert!(self.child.is_none(), "{} runs already", self.settings.name);
+        let mut child = self.settings.command().spawn().unwrap();
+        for stream in [
+            Box::new(child.stdout.take().unwrap()) as Box<dyn std::io::Read + Send>,
+            Box::new(child.stderr.take().unwrap()),
+        ] {
+            let output = self.output.clone();
+            std::thread::spawn(move || {
+                for line in BufReader::new(stream).lines().map_while(Result::ok) {
+                    let mut output = output.lock().unwrap();
+                    output.push_str(&line);
+                    output.push('\n');
+                }
+            });
+        }
+        self.child = Some(child);
+    }
+
+    pub fn url(&self) -> String {
+        self.settings.url()
+    }
+
+    /// Everything that it has printed so far.
+    pub fn output(&self) -> String {
+        self.output.lock().unwrap().clone()
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.as_ref().expect("the node runs").id()
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(i32::try_from(self.pid()).unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+    }
+
+    /// kill -9, and the end of it.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    /// Waits for its end, and gives the exit code.
+    pub async fn exit_code(&mut self) -> Option<i32> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.as_mut().expect("the node runs").try_wait().unwrap() {
+                self.child = None;
+                return status.code();
+            }
+            assert!(Instant::now() < deadline, "{} does not end:\n{}", self.settings.name, self.output());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    pub async fn is_ready(&self) -> bool {
+        get(&format!("{}/readyz", self.url())).await.is_some_and(|(status, _)| status == 200)
+    }
+
+    pub async fn status(&self) -> Option<Value> {
+        get(&format!("{}/status", self.url())).await.map(|(_, body)| body)
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.kill();
+        if std::thread::panicking() {
+            eprintln!("--- output of {} ---\n{}", self.settings.name, self.output());
+        }
+    }
+}
+
+/// Nodes of one cluster, and their folders.
+pub struct Cluster {
+    pub nodes: Vec<Node>,
+    pub folder: tempfile::TempDir,
+}
+
+impl Cluster {
+    /// One node, as `quorate serve` starts it.
+    pub async fn single() -> Cluster {
+        Self::single_with(&[]).await
+    }
+
+    pub async fn single_with(args: &[&str]) -> Cluster {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = NodeSettings {
+            name: "n1".into(),
+            address: fresh_address(),
+            data_dir: folder.path().join("n1"),
+            args: args.iter().map(ToString::to_string).collect(),
+        };
+        let cluster = Cluster { nodes: vec![Node::start(settings)], folder };
+        cluster.ready().await;
+        cluster
+    }
+
+    /// Three nodes with a cluster secret.
+    pub async fn three() -> Cluster {
+        Self::three_with(&[]).await
+    }
+
+    pub async fn three_with(args: &[&str]) -> Cluster {
+        let mut cluster = Self::three_not_started(args);
+        cluster.nodes.iter_mut().for_each(Node::start_again);
+        cluster.ready().await;
+        cluster
+    }
+
+    pub fn three_not_started(args: &[&str]) -> Cluster {
+        let folder = tempfile::tempdir().unwrap();
+        let secret = write_secret(folder.path(), "cluster-secret", "a secret that nodes share: canary-cluster");
+        let names = ["n1", "n2", "n3"];
+        let addresses = names.map(|_| fresh_address());
+        let peers: Vec<String> = names.iter().zip(addresses).map(|(name, ip)| format!("{name}={ip}:7401")).collect();
+        let nodes = names.iter().zip(addresses).map(|(name, address)| {
+            let mut args: Vec<String> = args.iter().map(ToString::to_string).collect();
+            args.extend(["--peers".into(), peers.join(",")]);
+            args.extend(["--cluster-secret-file".into(), secret.display().to_string()]);
+            let settings = NodeSettings { name: (*name).into(), address, data_dir: folder.path().join(name), args };
+            Node { settings, child: None, output: Arc::default() }
+        });
+        Cluster { nodes: nodes.collect(), folder }
+    }
+
+    pub fn urls(&self) -> Vec<String> {
+        self.nodes.iter().map(Node::url).collect()
+    }
+
+    /// Waits until every node that runs is ready.
+    pub async fn ready(&self) {
+        eventually("all nodes are ready", || async {
+            for node in self.nodes.iter().filter(|node| node.child.is_some()) {
+                if !node.is_ready().await {
+                    return None;
+                }
+            }
+            Some(())
+        })
+        .await;
+    }
+
+    /// The place of the raft leader among the nodes that run, once they agree on one.
+    pub async fn raft_leader(&self) -> usize {
+        eventually("one raft leader", || async {
+            let mut leaders = Vec::new();
+            for (place, node) in self.nodes.iter().enumerate().filter(|(_, node)| node.child.is_some()) {
+                if node.status().await?["role"] == "raft_leader" && node.is_ready().await {
+                    leaders.push(place);
+                }
+            }
+            (leaders.len() == 1).then(|| leaders[0])
+        })
+        .await
+    }
+
+    /// A node that isn't the raft leader.
+    pub async fn follower(&self) -> usize {
+        let leader = self.raft_leader().await;
+        (0..self.nodes.len()).find(|place| *place != leader && self.nodes[*place].child.is_some()).unwrap()
+    }
+
+    /// Waits until the running nodes have applied the same, and checks that they then hold the same.
+    pub async fn converged(&self) {
+        let digests = eventually("the same applied index on all nodes", || async {
+            let mut seen = Vec::new();
+            for node in self.nodes.iter().filter(|node| node.child.is_some()) {
+                let status = node.status().await?;
+                seen.push((status["applied_index"].as_u64()?, status["state_digest"].clone()));
+            }
+            seen.iter().all(|(index, _)| *index == seen[0].0).then_some(seen)
+        })
+        .await;
+        assert!(digests.iter().all(|(_, digest)| *digest == digests[0].1), "{digests:?}");
+    }
+}
+
+pub fn write_secret(folder: &Path, name: &str, content: &str) -> PathBuf {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let path = folder.join(name);
+    let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path).unwrap();
+    file.write_all(content.as_bytes()).unwrap();
+    path
+}
+
+/// Polls until there is something, and fails loudly when it takes too long.
+pub async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, mut look: impl FnMut() -> F) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "not in {PATIENCE:?}: {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+pub fn http() -> reqwest::Client {
+    reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(70)).build().unwrap()
+}
+
+pub async fn get(url: &str) -> Option<(u16, Value)> {
+    let response = http().get(url).send().await.ok()?;
+    let status = response.status().as_u16();
+    Some((status, response.json().await.unwrap_or(Value::Null)))
+}
+
+pub async fn post(url: &str, body: Value) -> Option<(u16, Value)> {
+    let response = http().post(url).json(&body).send().await.ok()?;
+    let status = response.status().as_u16();
+    Some((status, response.json().await.unwrap_or(Value::Null)))
+}
+
+pub async fn campaign(url: &str, room: &str, candidate: &str, ttl_seconds: u64) -> (u16, Value) {
+    let body = json!({"candidate_id": candidate, "ttl_seconds": ttl_seconds});
+    post(&format!("{url}/elections/{room}/campaign"), body).await.expect("the node answers")
+}
+
+pub async fn campaign_with_key(url: &str, room: &str, candidate: &str, key: &str) -> Option<(u16, Value)> {
+    let request = http()
+        .post(format!("{url}/elections/{room}/campaign"))
+        .header("Idempotency-Key", key)
+        .json(&json!({"candidate_id": candidate, "ttl_seconds": 30}));
+    let response = request.send().await.ok()?;
+    let status = response.status().as_u16();
+    Some((status, response.json().await.ok()?))
+}
+
+pub async fn renew(url: &str, room: &str, token: &str) -> Option<(u16, Value)> {
+    post(&format!("{url}/elections/{room}/renew"), json!({"leader_token": token})).await
+}
+
+pub async fn resign(url: &str, room: &str, token: &str) -> Option<(u16, Value)> {
+    post(&format!("{url}/elections/{room}/resign"), json!({"leader_token": token})).await
+}
+
+/// A lease that some test holds.
+#[derive(Debug, Clone)]
+pub struct Held {
+    pub room: String,
+    pub token: String,
+    pub term: u64,
+}
+
+impl Held {
+    pub fn from_answer(room: &str, (status, body): &(u16, Value)) -> Held {
+        assert_eq!(*status, 200, "{body}");
+        assert_eq!(body["status"], "leader", "{body}");
+        Held {
+            room: room.into(),
+            token: body["leader_token"].as_str().unwrap().into(),
+            term: body["leader"]["term"].as_u64().unwrap(),
+        }
+    }
+}

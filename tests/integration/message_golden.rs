@@ -1,0 +1,121 @@
+//! What nodes send each other, and every command that can stand in a log, byte for byte as it was first written:
+//! nodes of two versions run side by side during an upgrade.
+
+use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse, TransferLeaderRequest, VoteRequest, VoteResponse};
+use quorate::codec;
+use quorate::domain::{
+    Ask, Command, FencingToken, LeaseDuration, LogTime, Metadata, Outcome, Refusal, Renew, Resign, RoomView,
+    SecretHash, Stamp, WallAnchor, WallTime,
+};
+use quorate::peer::{AskFailure, Decision, ForwardedAsk, PeerIdentity, SnapshotHead};
+use quorate::raft_types::{TypeConfig, Vote};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::storage::{campaign, entry, lease, log_id, room, snapshot_meta};
+use crate::storage_golden::same_as_golden;
+
+/// Writes as ever, and writes the same again after it has read what was written.
+fn as_ever<T: Serialize + DeserializeOwned>(name: &str, value: &T) {
+    let golden = same_as_golden(name, &codec::encode(value).unwrap());
+    let read: T = codec::decode(&golden).unwrap();
+    assert!(codec::encode(&read).unwrap() == golden, "{name}");
+}
+
+fn renew_request() -> Renew {
+    Renew {
+        room: room(2),
+        secret_hash: SecretHash([3; 32]),
+        lease_duration: LeaseDuration::from_secs(60),
+        metadata: Some(Metadata::new("http://worker:1").unwrap()),
+    }
+}
+
+fn resign_request() -> Resign {
+    Resign { room: room(3), secret_hash: SecretHash([4; 32]) }
+}
+
+fn view() -> RoomView {
+    let wall_anchor = Some(WallAnchor { log_time: LogTime(5), wall_time: WallTime(1_796_063_093_001) });
+    RoomView { lease: Some(lease(4)), log_time: LogTime(77), wall_anchor }
+}
+
+#[test]
+fn commands_are_written_as_ever() {
+    let stamp = Stamp { log_time: LogTime(123), raft_term: 4 };
+    let commands = vec![
+        Command::Campaign { stamp, campaign: campaign(1), live_leases_max: 9 },
+        Command::Renew { stamp, renew: renew_request() },
+        Command::Resign { stamp, resign: resign_request() },
+        Command::Tick { stamp },
+        Command::AnchorWallClock { stamp, wall_time: WallTime(1_796_063_093_001) },
+        Command::RaiseFencingFloor { stamp, floor: FencingToken(1_796_063_093_001) },
+    ];
+    as_ever("commands.bin", &commands);
+}
+
+#[test]
+fn questions_and_decisions_are_written_as_ever() {
+    let asks =
+        [Ask::Campaign(campaign(1)), Ask::Renew(renew_request()), Ask::Resign(resign_request()), Ask::View(room(5))];
+    let asks: Vec<ForwardedAsk> = asks.into_iter().map(|ask| ForwardedAsk { ask, remaining_ms: 4_900 }).collect();
+    as_ever("forwarded_asks.bin", &asks);
+    let decisions: Vec<Decision> = vec![
+        Ok(Outcome::Granted(view())),
+        Ok(Outcome::Held(view())),
+        Ok(Outcome::Renewed(view())),
+        Ok(Outcome::Resigned(FencingToken(8))),
+        Ok(Outcome::Viewed(RoomView { lease: None, ..view() })),
+        Ok(Outcome::Ticked { more_due: true }),
+        Ok(Outcome::Noted),
+        Ok(Outcome::Refused(Refusal::NotHolder)),
+        Ok(Outcome::Refused(Refusal::CapacityReached)),
+        Ok(Outcome::Refused(Refusal::StaleStamp)),
+        Ok(Outcome::Refused(Refusal::NotReady)),
+        Err(AskFailure::NotDecided),
+        Err(AskFailure::OutcomeUnknown),
+    ];
+    as_ever("decisions.bin", &decisions);
+}
+
+#[test]
+fn an_identity_is_written_as_ever() {
+    let identity = PeerIdentity {
+        name: "n1".into(),
+        node_id: 7,
+        cluster_id: Some(uuid::Uuid::from_u128(7)),
+        is_empty: true,
+        expected_names: vec!["n1".into(), "n2".into()],
+        client_url: "http://a:7400".into(),
+        version: "0.1.0".into(),
+    };
+    as_ever("peer_identity.bin", &identity);
+}
+
+#[test]
+fn raft_messages_are_written_as_ever() {
+    let append = AppendEntriesRequest::<TypeConfig> {
+        vote: Vote::new_committed(3, 1),
+        prev_log_id: Some(log_id(2, 6)),
+        entries: vec![entry(3, 7), entry(3, 8)],
+        leader_commit: Some(log_id(2, 5)),
+    };
+    as_ever("append_entries.bin", &append);
+    let answers = vec![
+        AppendEntriesResponse::<TypeConfig>::Success,
+        AppendEntriesResponse::PartialSuccess(Some(log_id(3, 7))),
+        AppendEntriesResponse::Conflict,
+        AppendEntriesResponse::HigherVote(Vote::new(4, 2)),
+    ];
+    as_ever("append_entries_answers.bin", &answers);
+    let vote = VoteRequest::<TypeConfig> {
+        vote: Vote::new(4, 2),
+        last_log_id: Some(log_id(3, 8)),
+        leadership_transfer: false,
+    };
+    as_ever("vote.bin", &vote);
+    as_ever("vote_answer.bin", &VoteResponse::<TypeConfig>::new(Vote::new(4, 2), Some(log_id(3, 8)), true));
+    let transfer = TransferLeaderRequest::<TypeConfig>::new(Vote::new_committed(3, 1), 2, Some(log_id(3, 8)));
+    as_ever("transfer_leader.bin", &transfer);
+    as_ever("snapshot_head.bin", &SnapshotHead { vote: Vote::new_committed(3, 1), meta: snapshot_meta(log_id(3, 8)) });
+}

@@ -1,0 +1,244 @@
+//! A power cut, as far as software can make one: a file system in a file, told to drop everything that it has
+//! not written yet. Needs the right to mount; where it is missing, the tests say so and prove nothing.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use openraft::RaftLogReader;
+use openraft::storage::RaftLogStorage;
+use quorate::raft_types::Vote;
+use quorate::random::SystemRandom;
+use quorate::storage::{Durability, StorageConfig};
+
+use crate::storage::{append, config, entry, log_id, read_all, state, write_snapshot};
+
+const ENTRIES: u64 = 500;
+
+/// A mounted file system of its own. It is unmounted however the test ends.
+pub struct Disk {
+    image: PathBuf,
+    mount: PathBuf,
+    _temp: tempfile::TempDir,
+}
+
+impl Disk {
+    pub fn make() -> Result<Disk, String> {
+        let temp = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let (image, mount) = (temp.path().join("image"), temp.path().join("mount"));
+        std::fs::create_dir(&mount).map_err(|error| error.to_string())?;
+        let file = File::create(&image).map_err(|error| error.to_string())?;
+        file.set_len(64 << 20).map_err(|error| error.to_string())?;
+        run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&image))?;
+        let disk = Disk { image, mount, _temp: temp };
+        disk.mount()?;
+        Ok(disk)
+    }
+
+    pub fn mount(&self) -> Result<(), String> {
+        run(Command::new("mount").args(["-o", "loop"]).arg(&self.image).arg(&self.mount))
+    }
+
+    /// A file can be held for a moment longer: by a thread of sled that is about to end, or by a process of
+    /// another test between its fork and its exec.
+    pub fn unmount(&self) -> Result<(), String> {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        loop {
+            match run(Command::new("umount").arg(&self.mount)) {
+                Err(why) if why.contains("busy") && Instant::now() < deadline => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// Drops what isn't on the disk. From here on every write fails.
+    pub fn cut_power(&self) {
+        cut_power(&self.root());
+    }
+
+    fn root(&self) -> File {
+        File::open(&self.mount).unwrap()
+    }
+
+    pub fn data_dir(&self) -> PathBuf {
+        self.mount.join("data")
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        // Whether it is mounted at this moment depends on where the test ended.
+        let _ = self.unmount();
+    }
+}
+
+fn cut_power(root: &File) {
+    const GOING_DOWN: u32 = rustix::ioctl::opcode::read::<u32>(b'X', 125);
+    const WITHOUT_FLUSHING_THE_JOURNAL: u32 = 2;
+    // SAFETY: the kernel reads a u32 for this request, and a u32 is what it is given.
+    unsafe {
+        let request = rustix::ioctl::Setter::<GOING_DOWN, u32>::new(WITHOUT_FLUSHING_THE_JOURNAL);
+        rustix::ioctl::ioctl(root.as_fd(), request).unwrap();
+    }
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim()))
+}
+
+fn config_with(dir: &Path, durability: Durability, log_chunk_bytes: usize) -> StorageConfig {
+    StorageConfig { durability, log_chunk_bytes, ..config(dir) }
+}
+
+/// What of the acknowledged is there after the cut.
+#[derive(Debug, PartialEq)]
+struct Kept {
+    node_id: u64,
+    vote: Option<Vote>,
+    entries: u64,
+    applied: Option<u64>,
+}
+
+/// Writes, cuts the power, and reports what was acknowledged and what a start finds.
+async fn cut_after_writing(
+    disk: &Disk,
+    durability: Durability,
+    log_chunk_bytes: usize,
+) -> (Kept, Result<Kept, String>) {
+    let config = config_with(&disk.data_dir(), durability, log_chunk_bytes);
+    let mut storage = quorate::storage::open(config.clone(), &SystemRandom).unwrap();
+    let mut vote = None;
+    for index in 0..ENTRIES {
+        append(&mut storage.log, [entry(1, index)]).await.unwrap();
+        if index % 50 == 0 {
+            vote = Some(Vote::new(1 + index, 1));
+            storage.log.save_vote(&vote.unwrap()).await.unwrap();
+        }
+        if index == 300 {
+            let (rooms, meta) = state(50, log_id(1, 300));
+            storage.state.replace_all(&rooms, &meta).unwrap();
+            storage.state.durable_flush().unwrap();
+            write_snapshot(&storage.snapshots, 50, log_id(1, 300));
+        }
+    }
+    let acknowledged = Kept { node_id: storage.identity.node_id(), vote, entries: ENTRIES, applied: Some(300) };
+    disk.cut_power();
+    drop(storage);
+    disk.unmount().unwrap();
+    disk.mount().unwrap();
+
+    let found = match quorate::storage::open(config, &SystemRandom) {
+        Ok(mut storage) => Ok(Kept {
+            node_id: storage.identity.node_id(),
+            vote: storage.log.read_vote().await.unwrap(),
+            entries: read_all(&mut storage.log).await.len() as u64,
+            applied: storage.recovered.applied.map(|id| id.index),
+        }),
+        Err(error) => Err(error.to_string()),
+    };
+    (acknowledged, found)
+}
+
+#[tokio::test]
+async fn everything_acknowledged_survives_a_power_cut() {
+    for log_chunk_bytes in [4 << 20, 10_000] {
+        let disk = match Disk::make() {
+            Ok(disk) => disk,
+            Err(why) => return println!("SKIPPED: no file system can be mounted here: {why}"),
+        };
+        let (acknowledged, found) = cut_after_writing(&disk, Durability::Fsync, log_chunk_bytes).await;
+        assert_eq!(found.as_ref(), Ok(&acknowledged));
+    }
+}
+
+#[tokio::test]
+async fn everything_acknowledged_survives_a_power_cut_in_the_middle_of_writing() {
+    let disk = match Disk::make() {
+        Ok(disk) => disk,
+        Err(why) => return println!("SKIPPED: no file system can be mounted here: {why}"),
+    };
+    let acknowledged = Arc::new(AtomicU64::new(0));
+    let mut certain = 0;
+    for round in 0..6 {
+        let config = config_with(&disk.data_dir(), Durability::Fsync, 3_000);
+        let mut storage = quorate::storage::open(config, &SystemRandom).unwrap();
+        let found = read_all(&mut storage.log).await;
+        assert!(found.len() as u64 >= certain, "of {certain} entries {} are left", found.len());
+        assert!((0..).zip(&found).all(|(index, found)| *found == entry(1, index)));
+        acknowledged.store(found.len() as u64, Ordering::SeqCst);
+        // An fdatasync that the cut overtakes can return success all the same: a plain loop of write and
+        // fdatasync lost its last record in 4 of 40 such cuts. So what counts is acknowledged before the cut.
+        let (root, counted) = (disk.root(), acknowledged.clone());
+        let cutter = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(20 + 13 * round));
+            let certain = counted.load(Ordering::SeqCst);
+            cut_power(&root);
+            certain
+        });
+        let mut index = found.len() as u64;
+        while append(&mut storage.log, [entry(1, index)]).await.is_ok() {
+            index += 1;
+            acknowledged.store(index, Ordering::SeqCst);
+        }
+        append(&mut storage.log, [entry(1, index)]).await.expect_err("a log that failed takes no more");
+        storage.log.save_vote(&Vote::new(1, 1)).await.expect_err("and no vote");
+        certain = cutter.join().unwrap();
+        drop(storage);
+        disk.unmount().unwrap();
+        disk.mount().unwrap();
+    }
+    assert!(certain > 0);
+}
+
+#[tokio::test]
+async fn a_full_disk_stops_the_log_and_the_next_start_has_room() {
+    let disk = match Disk::make() {
+        Ok(disk) => disk,
+        Err(why) => return println!("SKIPPED: no file system can be mounted here: {why}"),
+    };
+    let config = config_with(&disk.data_dir(), Durability::Fsync, 10_000);
+    let mut storage = quorate::storage::open(config.clone(), &SystemRandom).unwrap();
+    append(&mut storage.log, [entry(1, 0)]).await.unwrap();
+    let mut filler = File::create(disk.mount.join("filler")).unwrap();
+    while std::io::Write::write_all(&mut filler, &[1; 1_000]).is_ok() {}
+    let mut acknowledged = 1;
+    let error = loop {
+        match append(&mut storage.log, [entry(1, acknowledged)]).await {
+            Ok(()) => acknowledged += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(error.to_string().contains("No space left"), "{error}");
+    drop(storage);
+
+    let mut storage = quorate::storage::open(config, &SystemRandom).unwrap();
+    let found = read_all(&mut storage.log).await.len() as u64;
+    assert!(found >= acknowledged, "{found} of {acknowledged}");
+    append(&mut storage.log, [entry(1, found)]).await.unwrap();
+}
+
+#[tokio::test]
+async fn without_flushing_a_power_cut_is_noticed_by_this_test() {
+    let disk = match Disk::make() {
+        Ok(disk) => disk,
+        Err(why) => return println!("SKIPPED: no file system can be mounted here: {why}"),
+    };
+    // What a start makes is made safely; only what is acknowledged later isn't.
+    drop(quorate::storage::open(config_with(&disk.data_dir(), Durability::Fsync, 4 << 20), &SystemRandom).unwrap());
+    let (acknowledged, found) = cut_after_writing(&disk, Durability::NoneForTests, 4 << 20).await;
+    println!("without flushing, of {acknowledged:?} this is left: {found:?}");
+    assert!(
+        found.is_ok_and(|found| found.entries < acknowledged.entries && found.vote != acknowledged.vote),
+        "the cut was no cut, so the other tests prove nothing"
+    );
+}

@@ -1,0 +1,352 @@
+//! The stores as openraft sees them, and what a restart finds. The helpers here serve the other storage tests.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use openraft::entry::RaftEntry;
+use openraft::storage::{IOFlushed, RaftLogStorage};
+use openraft::testing::log::{StoreBuilder, Suite};
+use openraft::type_config::TypeConfigExt;
+use openraft::{Membership, RaftLogReader};
+use quorate::clock::SystemClock;
+use quorate::consensus::{Applied, LocalNode, StateMachine};
+use quorate::domain::{
+    Campaign, Command, ContenderId, Counters, FencingToken, Lease, LeaseDuration, LogTime, Nonce, RoomId, Rooms,
+    SecretHash, Stamp,
+};
+use quorate::raft_types::{Entry, EntryPayload, LogId, Node, SnapshotMeta, StoredMembership, TypeConfig, Vote};
+use quorate::random::SystemRandom;
+use quorate::storage::{
+    Durability, LogStore, SnapshotFile, SnapshotStore, StateMeta, Storage, StorageConfig, StorageError,
+};
+
+type StorageErrorOfRaft = openraft::StorageError<TypeConfig>;
+
+pub fn config(dir: &Path) -> StorageConfig {
+    StorageConfig::new(dir, "node-a")
+}
+
+pub fn open(dir: &Path) -> Storage {
+    try_open(dir).unwrap()
+}
+
+pub fn try_open(dir: &Path) -> Result<Storage, StorageError> {
+    quorate::storage::open(config(dir), &SystemRandom)
+}
+
+pub fn log_id(raft_term: u64, index: u64) -> LogId {
+    LogId { leader_id: raft_term.into(), index }
+}
+
+pub fn room(number: u64) -> RoomId {
+    RoomId::new(&format!("room-{number:06}")).unwrap()
+}
+
+pub fn campaign(number: u64) -> Campaign {
+    Campaign {
+        room: room(number),
+        contender: ContenderId::new("host:1").unwrap(),
+        metadata: None,
+        lease_duration: LeaseDuration::from_secs(30).unwrap(),
+        secret_hash: SecretHash([7; 32]),
+        nonce: Nonce([9; 16]),
+    }
+}
+
+pub fn lease(number: u64) -> Lease {
+    Lease::grant(&campaign(number), FencingToken(1_000 + number), LogTime(number))
+}
+
+pub fn entry(raft_term: u64, index: u64) -> Entry {
+    let stamp = Stamp { log_time: LogTime(index), raft_term };
+    let command = Command::Campaign { stamp, campaign: campaign(index), live_leases_max: 100 };
+    Entry::new(log_id(raft_term, index), EntryPayload::Normal(command))
+}
+
+/// Appends, and returns when the entries are acknowledged.
+pub async fn append(log: &mut LogStore, entries: impl IntoIterator<Item = Entry> + Send) -> io::Result<()> {
+    let (answer, answered) = TypeConfig::oneshot();
+    log.append(entries.into_iter().collect::<Vec<_>>(), IOFlushed::signal(answer)).await?;
+    answered.await.unwrap()
+}
+
+pub async fn read_all(log: &mut LogStore) -> Vec<Entry> {
+    log.try_get_log_entries(0..u64::MAX).await.unwrap()
+}
+
+/// State as after `leases` grants, applied up to entry `index`.
+pub fn state(leases: u64, applied: LogId) -> (Rooms, StateMeta) {
+    let counters = Counters { log_time: LogTime(leases), last_fencing_token: 1_000 + leases, wall_anchor: None };
+    let rooms = Rooms::restore(counters, (0..leases).map(|number| (room(number), lease(number))));
+    let meta = StateMeta { counters, applied: Some(applied), membership: membership(), digest: rooms.digest() };
+    (rooms, meta)
+}
+
+pub fn membership() -> StoredMembership {
+    let node = |name: &str| Node { name: name.into(), peer_address: format!("{name}:1"), client_url: String::new() };
+    let nodes = BTreeMap::from([(1, node("a")), (2, node("b")), (3, node("c"))]);
+    StoredMembership::new(Some(log_id(1, 0)), Membership::new(vec![BTreeSet::from([1, 2, 3])], nodes).unwrap())
+}
+
+pub fn snapshot_meta(applied: LogId) -> SnapshotMeta {
+    SnapshotMeta { last_log_id: Some(applied), last_membership: membership() }
+}
+
+pub fn write_snapshot(snapshots: &SnapshotStore, leases: u64, applied: LogId) -> SnapshotFile {
+    let leases: Vec<_> = (0..leases).map(|number| (room(number), lease(number))).collect();
+    let counters = Counters {
+        log_time: LogTime(leases.len() as u64),
+        last_fencing_token: 1_000 + leases.len() as u64,
+        wall_anchor: None,
+    };
+    snapshots.write(None, &snapshot_meta(applied), counters, leases.into_iter()).unwrap()
+}
+
+struct Builder {
+    log_chunk_bytes: usize,
+}
+
+impl StoreBuilder<TypeConfig, LogStore, StateMachine, tempfile::TempDir> for Builder {
+    async fn build(&self) -> Result<(tempfile::TempDir, LogStore, StateMachine), StorageErrorOfRaft> {
+        let dir = tempfile::tempdir().unwrap();
+        let config = StorageConfig { log_chunk_bytes: self.log_chunk_bytes, ..config(dir.path()) };
+        let storage = quorate::storage::open(config, &SystemRandom).unwrap();
+        let local = Arc::new(LocalNode::new(storage.identity, Node::default()));
+        let recovered = storage.recovered;
+        let clock = SystemClock::start().unwrap();
+        let applied = Applied::new(recovered.rooms, recovered.applied, recovered.membership, clock);
+        Ok((dir, storage.log, StateMachine::new(local, applied, storage.state, storage.snapshots)))
+    }
+}
+
+#[tokio::test]
+async fn the_stores_pass_the_suite_of_openraft() {
+    Suite::test_all(Builder { log_chunk_bytes: 4 << 20 }).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_stores_pass_the_suite_with_a_new_log_file_every_few_records() {
+    Suite::test_all(Builder { log_chunk_bytes: 300 }).await.unwrap();
+}
+
+#[tokio::test]
+async fn everything_is_there_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut storage = open(dir.path());
+    let node_id = storage.identity.node_id();
+    let cluster_id = uuid::Uuid::from_u128(5);
+    storage.identity.set_cluster_id(cluster_id).unwrap();
+    storage.log.save_vote(&Vote::new(3, 1)).await.unwrap();
+    append(&mut storage.log, (0..20).map(|index| entry(3, index))).await.unwrap();
+    storage.log.save_committed(Some(log_id(3, 12))).await.unwrap();
+    let (rooms, meta) = state(10, log_id(3, 10));
+    let changes: Vec<_> = rooms.leases().map(|(room, lease)| (room.clone(), Some(lease.clone()))).collect();
+    storage.state.apply(&changes, &meta).unwrap();
+    drop(storage);
+
+    let mut storage = open(dir.path());
+    assert_eq!(storage.identity.node_id(), node_id);
+    assert_eq!(storage.identity.cluster_id(), Some(cluster_id));
+    assert_eq!(storage.log.read_vote().await.unwrap(), Some(Vote::new(3, 1)));
+    assert_eq!(storage.log.read_committed().await.unwrap(), Some(log_id(3, 12)));
+    assert_eq!(read_all(&mut storage.log).await, (0..20).map(|index| entry(3, index)).collect::<Vec<_>>());
+    assert_eq!(storage.recovered.rooms, rooms);
+    assert_eq!(storage.recovered.applied, Some(log_id(3, 10)));
+    assert_eq!(storage.recovered.membership, membership());
+}
+
+#[tokio::test]
+async fn appends_that_wait_together_share_a_flush() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut storage = open(dir.path());
+    let mut answers = Vec::new();
+    for index in 0..1_000 {
+        let (answer, answered) = TypeConfig::oneshot();
+        storage.log.append([entry(1, index)], IOFlushed::signal(answer)).await.unwrap();
+        answers.push(answered);
+    }
+    for answered in answers {
+        answered.await.unwrap().unwrap();
+    }
+    let stats = storage.log.stats();
+    assert_eq!(stats.entries_appended, 1_000);
+    assert!(stats.flushes < 1_000, "{stats:?}");
+}
+
+#[tokio::test]
+async fn a_read_for_a_peer_stops_at_its_limit_but_gives_one_entry_at_least() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut storage = open(dir.path());
+    append(&mut storage.log, (0..20_000).map(|index| entry(1, index))).await.unwrap();
+    let read = storage.log.limited_get_log_entries(0, 20_000).await.unwrap();
+    assert!((1_000..20_000).contains(&read.len()), "{}", read.len());
+    assert_eq!(storage.log.limited_get_log_entries(19_999, 20_000).await.unwrap().len(), 1);
+    assert_eq!(read_all(&mut storage.log).await.len(), 20_000);
+}
+
+#[tokio::test]
+async fn a_committed_id_that_is_old_or_beyond_the_log_is_passed_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut storage = open(dir.path());
+    append(&mut storage.log, (0..10).map(|index| entry(1, index))).await.unwrap();
+    for (given, kept) in [(5, 5), (3, 5), (5, 5), (50, 5), (9, 9)] {
+        storage.log.save_committed(Some(log_id(1, given))).await.unwrap();
+        assert_eq!(storage.log.read_committed().await.unwrap(), Some(log_id(1, kept)));
+    }
+    storage.log.save_committed(None).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_truncated_log_opens_again_and_is_no_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut storage = open(dir.path());
+    append(&mut storage.log, (0..10).map(|index| entry(1, index))).await.unwrap();
+    drop(storage);
+    let mut storage = open(dir.path());
+    storage.log.truncate_after(Some(log_id(1, 4))).await.unwrap();
+    drop(storage);
+    let mut storage = open(dir.path());
+    assert_eq!(storage.log.last_log_id(), Some(log_id(1, 4)));
+    append(&mut storage.log, [entry(2, 5)]).await.unwrap();
+    assert_eq!(read_all(&mut storage.log).await.len(), 6);
+}
+
+#[tokio::test]
+async fn a_snapshot_passes_over_entries_of_a_raft_leader_that_never_committed_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut storage = open(dir.path());
+    append(&mut storage.log, (0..5).map(|index| entry(1, index))).await.unwrap();
+    storage.log.save_committed(Some(log_id(1, 3))).await.unwrap();
+    append(&mut storage.log, (5..10).map(|index| entry(5, index))).await.unwrap();
+    storage.log.purge(log_id(4, 20)).await.unwrap();
+    assert_eq!(storage.log.last_log_id(), Some(log_id(4, 20)));
+    append(&mut storage.log, [entry(6, 21)]).await.unwrap();
+    write_snapshot(&storage.snapshots, 3, log_id(4, 20));
+    drop(storage);
+    let mut storage = open(dir.path());
+    assert_eq!(storage.log.purged_log_id(), Some(log_id(4, 20)));
+    assert_eq!(read_all(&mut storage.log).await, [entry(6, 21)]);
+}
+
+#[tokio::test]
+async fn an_installation_that_a_crash_cut_off_is_finished_at_the_next_start() {
+    for snapshot_id in [log_id(4, 20), log_id(4, 7), log_id(5, 8)] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut storage = open(dir.path());
+        append(&mut storage.log, (0..5).map(|index| entry(1, index))).await.unwrap();
+        append(&mut storage.log, (5..10).map(|index| entry(5, index))).await.unwrap();
+        write_snapshot(&storage.snapshots, 3, snapshot_id);
+        drop(storage);
+        let storage = open(dir.path());
+        assert_eq!(storage.recovered.applied, Some(snapshot_id));
+        assert_eq!(storage.recovered.rooms.leases().len(), 3);
+        let last = storage.log.last_log_id().unwrap();
+        // An entry that the log has is no contradiction, and what follows it stays.
+        let expected = if snapshot_id == log_id(5, 8) { log_id(5, 9) } else { snapshot_id };
+        assert_eq!(last, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_database_behind_the_purged_log_gives_way_to_the_snapshot() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut storage = open(dir.path());
+    append(&mut storage.log, (0..30).map(|index| entry(1, index))).await.unwrap();
+    let (rooms, meta) = state(2, log_id(1, 5));
+    storage.state.replace_all(&rooms, &meta).unwrap();
+    write_snapshot(&storage.snapshots, 4, log_id(1, 20));
+    storage.log.purge(log_id(1, 15)).await.unwrap();
+    drop(storage);
+    let storage = open(dir.path());
+    assert_eq!(storage.recovered.applied, Some(log_id(1, 20)));
+    assert_eq!(storage.recovered.rooms.leases().len(), 4);
+}
+
+#[tokio::test]
+async fn a_purged_log_without_the_state_before_it_is_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut storage = open(dir.path());
+    append(&mut storage.log, (0..30).map(|index| entry(1, index))).await.unwrap();
+    storage.log.purge(log_id(1, 15)).await.unwrap();
+    drop(storage);
+    let Err(error) = try_open(dir.path()) else { panic!("opened") };
+    assert!(matches!(error, StorageError::Damaged { .. }), "{error}");
+    assert!(error.to_string().contains("joins the cluster as a new node"), "{error}");
+}
+
+#[tokio::test]
+async fn a_database_ahead_of_the_log_is_not_believed_and_no_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut storage = open(dir.path());
+    append(&mut storage.log, (0..5).map(|index| entry(1, index))).await.unwrap();
+    let (rooms, meta) = state(2, log_id(1, 7));
+    storage.state.replace_all(&rooms, &meta).unwrap();
+    drop(storage);
+    for _ in 0..2 {
+        let storage = open(dir.path());
+        assert_eq!(storage.recovered, quorate::storage::Recovered::default());
+    }
+}
+
+#[test]
+fn one_process_has_a_directory_at_a_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let storage = open(dir.path());
+    assert!(matches!(try_open(dir.path()), Err(StorageError::InUse { .. })));
+    let log = storage.log.clone();
+    drop(storage);
+    assert!(matches!(try_open(dir.path()), Err(StorageError::InUse { .. })), "a part of it is still in use");
+    drop(log);
+    open(dir.path());
+}
+
+#[test]
+fn a_directory_of_something_else_is_left_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("thesis.txt"), "mine").unwrap();
+    assert!(matches!(try_open(dir.path()), Err(StorageError::Foreign { .. })));
+    let names: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["thesis.txt"]);
+}
+
+#[test]
+fn a_first_start_that_was_cut_off_can_be_repeated() {
+    let dir = tempfile::tempdir().unwrap();
+    for left in ["lock", "identity.tmp"] {
+        std::fs::write(dir.path().join(left), "").unwrap();
+    }
+    std::fs::create_dir(dir.path().join("lost+found")).unwrap();
+    open(dir.path());
+}
+
+#[test]
+fn space_is_kept_back_for_the_next_start() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()));
+    assert_eq!(std::fs::metadata(dir.path().join("reserve")).unwrap().len(), 4 << 20);
+}
+
+#[test]
+fn only_the_owner_may_look_into_a_new_directory() {
+    use std::os::unix::fs::PermissionsExt;
+    let parent = tempfile::tempdir().unwrap();
+    let dir = parent.path().join("deep").join("data");
+    drop(open(&dir));
+    let mode = |name: &str| std::fs::metadata(dir.join(name)).unwrap().permissions().mode() & 0o777;
+    for folder in ["", "log", "snapshots"] {
+        assert_eq!(mode(folder), 0o700, "{folder}");
+    }
+    for file in ["identity", "watermark", "lock", "reserve"] {
+        assert_eq!(mode(file), 0o600, "{file}");
+    }
+}
+
+#[test]
+fn without_durability_nothing_else_changes() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = StorageConfig { durability: Durability::NoneForTests, ..config(dir.path()) };
+    drop(quorate::storage::open(config, &SystemRandom).unwrap());
+    open(dir.path());
+}
