@@ -76,6 +76,9 @@ impl RoomService {
     }
 
     /// One try, on behalf of a caller who may go away meanwhile: then what it won is given back.
+    ///
+    /// A caller with a key may have come again by then, and have been told that the lease is its own: taking it
+    /// away would let a second holder in beside it. So that lease stays, and ends by itself if nobody renews it.
     async fn campaign_for_live_caller(
         &self,
         request: &CampaignRequest,
@@ -85,6 +88,9 @@ impl RoomService {
         tokio::spawn(async move {
             let result = service.campaign_once(&request).await;
             let Err(unheard) = caller.send(result) else { return };
+            if request.idempotency_key.is_some() {
+                return;
+            }
             if let Ok(Decided { answer: CampaignAnswer::Won(holding), .. }) = unheard {
                 tracing::debug!(room = %request.room, "the waiter has gone; its room is given back");
                 let resign = ResignRequest { room: request.room, secret: holding.secret };
