@@ -38,7 +38,7 @@ pub enum NodeError {
         source: std::io::Error,
     },
     /// The data directory can't be used.
-    #[error(transparent)]
+    #[error("--data-dir: {0}")]
     Storage(#[from] StorageError),
     /// The peers are set up in a way that can't be right.
     #[error("{0}")]

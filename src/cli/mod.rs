@@ -111,12 +111,26 @@ fn refuse(error: &clap::Error) -> Exit {
 
 /// A node's last words belong among its trace events; another command's are for the person.
 fn report(error: &anyhow::Error) {
+    let error = in_one_line(error);
     if tracing::dispatcher::has_been_set() {
-        tracing::error!(error = format!("{error:#}"), "quorate ends");
+        tracing::error!(error, "quorate ends");
     } else {
         // If stderr is closed, the exit code has to do.
-        let _ = writeln!(std::io::stderr(), "quorate: {error:#}");
+        let _ = writeln!(std::io::stderr(), "quorate: {error}");
     }
+}
+
+/// An error with its causes. Many errors name their cause themselves; it isn't said a second time then.
+fn in_one_line(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if line.is_empty() {
+            line = cause;
+        } else if !line.contains(&cause) {
+            line = format!("{line}: {cause}");
+        }
+    }
+    line
 }
 
 /// Every environment variable that some command reads.
@@ -178,6 +192,19 @@ mod tests {
     fn a_configuration_that_cannot_work_has_its_own_code() {
         assert_eq!(exit("quorate serve --name not/a/name"), Exit::Configuration);
         assert_eq!(exit("quorate serve --config /no/such/file.toml"), Exit::Configuration);
+    }
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let cause = || std::io::Error::other("the disk is gone");
+        let quoted = crate::node::NodeError::Listen {
+            flag: "--listen",
+            address: "127.0.0.1:7400".parse().unwrap(),
+            source: cause(),
+        };
+        assert_eq!(in_one_line(&quoted.into()).matches("the disk is gone").count(), 1);
+        let wrapped = anyhow::Error::from(cause()).context("no start");
+        assert_eq!(in_one_line(&wrapped), "no start: the disk is gone");
     }
 
     #[test]

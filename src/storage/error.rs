@@ -92,6 +92,9 @@ pub enum StorageError {
 fn advice(kind: io::ErrorKind) -> &'static str {
     match kind {
         io::ErrorKind::PermissionDenied => "; the user that runs quorate must own the data directory (chown -R)",
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+            "; there is a file in the way: give another directory"
+        }
         io::ErrorKind::ReadOnlyFilesystem => "; the data directory must be on a file system that can be written",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "; free some space and start again, nothing acknowledged is lost"
