@@ -14,9 +14,15 @@ use serde_json::{Value, json};
 /// How long anything may take that should take a moment, on a machine that is busy with other tests.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Out of the way of all tests but those that are about it.
+const CAMPAIGNS_PER_MINUTE: &str = "--campaigns-per-minute";
+
+/// What the nodes of a cluster share. No piece of it is likely to be in any output by chance.
+pub const CLUSTER_SECRET: &str = "kT5vQ0xN2bW9sL7gH4jD8fR1mZ6cY3pA";
+
 /// A loopback network of its own for each cluster, so that tests never fight for ports: 127.x.y.z, where x and y
 /// come from this process and z counts clusters and nodes.
-fn fresh_address() -> Ipv4Addr {
+pub fn fresh_address() -> Ipv4Addr {
     static NEXT: AtomicU16 = AtomicU16::new(1);
     let host = NEXT.fetch_add(1, Ordering::Relaxed);
     let network = std::process::id() % 20_000;
@@ -35,6 +41,11 @@ pub struct NodeSettings {
 }
 
 impl NodeSettings {
+    /// One node by itself, with its data in `folder`.
+    pub fn single(folder: &Path) -> NodeSettings {
+        NodeSettings { name: "n1".into(), address: fresh_address(), data_dir: folder.join("n1"), args: Vec::new() }
+    }
+
     pub fn url(&self) -> String {
         format!("http://{}:7400", self.address)
     }
@@ -51,12 +62,14 @@ impl NodeSettings {
             .args(["--peer-listen", &format!("{}:7401", self.address)])
             .arg("--data-dir")
             .arg(&self.data_dir)
-            .args(["--campaigns-per-minute", "1000000"])
             .args(&self.args)
             .env_clear()
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        if !self.args.iter().any(|arg| arg == CAMPAIGNS_PER_MINUTE) {
+            command.args([CAMPAIGNS_PER_MINUTE, "1000000"]);
+        }
         command
     }
 }
@@ -165,12 +178,8 @@ impl Cluster {
 
     pub async fn single_with(args: &[&str]) -> Cluster {
         let folder = tempfile::tempdir().unwrap();
-        let settings = NodeSettings {
-            name: "n1".into(),
-            address: fresh_address(),
-            data_dir: folder.path().join("n1"),
-            args: args.iter().map(ToString::to_string).collect(),
-        };
+        let args = args.iter().map(ToString::to_string).collect();
+        let settings = NodeSettings { args, ..NodeSettings::single(folder.path()) };
         let cluster = Cluster { nodes: vec![Node::start(settings)], folder };
         cluster.ready().await;
         cluster
@@ -190,7 +199,7 @@ impl Cluster {
 
     pub fn three_not_started(args: &[&str]) -> Cluster {
         let folder = tempfile::tempdir().unwrap();
-        let secret = write_secret(folder.path(), "cluster-secret", "a secret that nodes share: canary-cluster");
+        let secret = write_secret(folder.path(), "cluster-secret", CLUSTER_SECRET);
         let names = ["n1", "n2", "n3"];
         let addresses = names.map(|_| fresh_address());
         let peers: Vec<String> = names.iter().zip(addresses).map(|(name, ip)| format!("{name}={ip}:7401")).collect();

@@ -1,12 +1,21 @@
 //! Real nodes: the built program, on loopback addresses of its own, over HTTP; and the storage layer on real disks.
 
+mod caller;
 mod harness;
 
+mod cli;
 mod cluster;
+mod contract;
+mod contract_limits;
+mod contract_waiting;
 mod disk;
 mod message_golden;
+mod openapi;
+mod peer_port;
 mod power_cut;
+mod secrets;
 mod storage;
 mod storage_damage;
 mod storage_golden;
 mod storage_kill;
+mod watch;

@@ -1,0 +1,214 @@
+//! Calls that check what all answers have in common, and that each answer is one that the node's own OpenAPI
+//! document tells of.
+
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+use crate::harness::{self, Held, Node};
+
+/// Each code of the contract, and the status that goes with it.
+const CODES: [(u16, &str); 15] = [
+    (400, "invalid_input"),
+    (400, "invalid_ttl"),
+    (401, "authentication_required"),
+    (401, "authentication_failed"),
+    (403, "forbidden"),
+    (404, "lease_not_current"),
+    (404, "not_found"),
+    (405, "method_not_allowed"),
+    (409, "capacity_exceeded"),
+    (413, "payload_too_large"),
+    (415, "unsupported_media_type"),
+    (429, "rate_limited"),
+    (500, "internal_error"),
+    (503, "unavailable"),
+    (503, "outcome_unknown"),
+];
+
+/// One answer, whole.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: reqwest::header::HeaderMap,
+    pub text: String,
+    /// Null if it isn't JSON.
+    pub body: Value,
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// A success, with exactly these fields.
+    #[track_caller]
+    pub fn has_fields(&self, status: u16, fields: &str) -> &Self {
+        assert_eq!((self.status, fields_of(&self.body).join(" ").as_str()), (status, fields), "{}", self.text);
+        self
+    }
+
+    #[track_caller]
+    pub fn is_error(&self, status: u16, code: &str) -> &Self {
+        assert_eq!((self.status, self.body["code"].as_str()), (status, Some(code)), "{}", self.text);
+        self
+    }
+
+    #[track_caller]
+    pub fn is_follower(&self) -> &Self {
+        assert_eq!((self.status, &self.body["status"]), (200, &json!("follower")), "{}", self.text);
+        self
+    }
+
+    #[track_caller]
+    pub fn held(&self, room: &str) -> Held {
+        Held::from_answer(room, &(self.status, self.body.clone()))
+    }
+
+    fn check(&self) {
+        let request_id = self.header("x-request-id");
+        assert!(request_id.starts_with("req_") && request_id.len() == 26, "{self:?}");
+        assert_eq!(self.header("cache-control"), "no-store", "{self:?}");
+        assert_eq!(self.status == 401, self.header("www-authenticate") == "Bearer", "{self:?}");
+        assert_eq!(self.status == 405, !self.header("allow").is_empty(), "{self:?}");
+        let retry_after = self.header("retry-after");
+        if self.status < 400 || self.text.is_empty() {
+            return;
+        }
+        assert_eq!(self.header("content-type"), "application/json", "{self:?}");
+        let code = self.body["code"].as_str().unwrap_or_else(|| panic!("no code: {self:?}"));
+        assert!(CODES.contains(&(self.status, code)), "{self:?}");
+        assert_eq!(self.body["request_id"], request_id);
+        assert!(self.body["error"].as_str().is_some_and(|text| !text.is_empty()), "{self:?}");
+        let known = ["code", "details", "error", "request_id", "retry_after_ms"];
+        assert!(fields_of(&self.body).iter().all(|field| known.contains(field)), "{self:?}");
+        let retry_after_ms = self.body["retry_after_ms"].as_u64();
+        assert_eq!(retry_after, retry_after_ms.map_or(String::new(), |millis| millis.div_ceil(1000).to_string()));
+        let must_say_when = matches!(code, "capacity_exceeded" | "rate_limited" | "unavailable");
+        assert!(!must_say_when || retry_after_ms.is_some_and(|millis| millis > 0), "{self:?}");
+    }
+}
+
+/// The names of an object's fields, sorted.
+pub fn fields_of(value: &Value) -> Vec<&str> {
+    let mut fields: Vec<&str> = value.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+    fields.sort_unstable();
+    fields
+}
+
+/// A client of one node.
+#[derive(Clone)]
+pub struct Caller {
+    pub url: String,
+    pub document: Value,
+    http: reqwest::Client,
+}
+
+impl Caller {
+    pub async fn of(node: &Node) -> Caller {
+        let (status, document) = harness::get(&format!("{}/openapi.json", node.url())).await.unwrap();
+        assert_eq!(status, 200);
+        Caller { url: node.url(), document, http: harness::http() }
+    }
+
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.http.request(method, format!("{}{path}", self.url))
+    }
+
+    pub async fn send(&self, request: RequestBuilder) -> Answer {
+        let request = request.build().unwrap();
+        let (method, path) = (request.method().clone(), request.url().path().to_owned());
+        let response = self.http.execute(request).await.unwrap();
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let text = response.text().await.unwrap();
+        let body = serde_json::from_str(&text).unwrap_or(Value::Null);
+        let answer = Answer { status, headers, text, body };
+        answer.check();
+        if method != Method::HEAD {
+            self.check_documented(&method, &path, &answer);
+        }
+        answer
+    }
+
+    fn check_documented(&self, method: &Method, path: &str, answer: &Answer) {
+        let item = self.document["paths"].as_object().unwrap().iter().find(|(template, _)| is_path_of(template, path));
+        let Some((template, item)) = item else {
+            answer.is_error(404, "not_found");
+            return;
+        };
+        let Some(operation) = item.get(method.as_str().to_lowercase()) else {
+            answer.is_error(405, "method_not_allowed");
+            return;
+        };
+        let responses = operation["responses"].as_object().unwrap();
+        assert!(responses.contains_key(&answer.status.to_string()), "{method} {template}: not documented: {answer:?}");
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(self.request(Method::GET, path)).await
+    }
+
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
+        self.send(self.request(Method::POST, path).json(&body)).await
+    }
+
+    /// Sends bytes as they are, as JSON by their header.
+    pub async fn post_text(&self, path: &str, body: &str) -> Answer {
+        let request = self.request(Method::POST, path).header("content-type", "application/json");
+        self.send(request.body(body.to_owned())).await
+    }
+
+    pub async fn campaign(&self, room: &str, body: Value) -> Answer {
+        self.post(&format!("/elections/{room}/campaign"), body).await
+    }
+
+    pub async fn campaign_with_key(&self, room: &str, candidate: &str, key: &str) -> Answer {
+        let request = self.request(Method::POST, &format!("/elections/{room}/campaign"));
+        self.send(request.header("Idempotency-Key", key).json(&json!({"candidate_id": candidate}))).await
+    }
+
+    pub async fn renew(&self, room: &str, token: &str) -> Answer {
+        self.post(&format!("/elections/{room}/renew"), json!({"leader_token": token})).await
+    }
+
+    pub async fn resign(&self, room: &str, token: &str) -> Answer {
+        self.post(&format!("/elections/{room}/resign"), json!({"leader_token": token})).await
+    }
+
+    pub async fn status(&self, room: &str) -> Answer {
+        self.get(&format!("/elections/{room}")).await
+    }
+}
+
+/// Whether `/elections/{election_id}` is what `/elections/nightly-report` is made from.
+fn is_path_of(template: &str, path: &str) -> bool {
+    let (template, path) = (template.split('/'), path.split('/'));
+    template.clone().count() == path.clone().count()
+        && template.zip(path).all(|(wanted, found)| (wanted.starts_with('{') && !found.is_empty()) || wanted == found)
+}
+
+/// Sends the head of a request, with `headers` that each end a line, on a connection of its own.
+pub async fn send_head(url: &str, request_line: &str, headers: &str, body_bytes: usize) -> TcpStream {
+    let address = url.strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "{request_line} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+         Content-Length: {body_bytes}\r\n{headers}\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream
+}
+
+/// Sends a request on a connection of its own, which the caller can then close as rudely as it likes.
+pub async fn send_raw(url: &str, request_line: &str, headers: &str, body: &str) -> TcpStream {
+    let mut stream = send_head(url, request_line, headers, body.len()).await;
+    stream.write_all(body.as_bytes()).await.unwrap();
+    stream
+}
+
+/// Closes a connection with a reset, as a killed process with unread data does.
+pub fn reset(stream: TcpStream) {
+    stream.set_zero_linger().unwrap();
+    drop(stream);
+}

@@ -1,0 +1,464 @@
+//! The contract of the client listener, call by call, on one node.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::io::AsyncReadExt;
+
+use crate::caller::{Caller, fields_of, send_head};
+use crate::harness::{Cluster, eventually};
+
+async fn alone() -> (Cluster, Caller) {
+    let cluster = Cluster::single().await;
+    let caller = Caller::of(&cluster.nodes[0]).await;
+    (cluster, caller)
+}
+
+fn millis_of(expires_at: &Value) -> i64 {
+    let text = expires_at.as_str().unwrap();
+    assert!(text.len() == "2026-11-29T12:00:30.123Z".len() && text.ends_with('Z'), "{text}");
+    text.parse::<jiff::Timestamp>().unwrap().as_millisecond()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_is_won_renewed_and_resigned_in_exactly_these_words() {
+    let (_cluster, node) = alone().await;
+    let made = node.send(node.request(Method::POST, "/elections").body("a body is ignored")).await;
+    made.has_fields(201, "campaign_path election_id status_path watch_path");
+    let room = made.body["election_id"].as_str().unwrap();
+    assert!(room.len() == 32 && room.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b)), "{room}");
+    assert_eq!(made.header("location"), format!("/elections/{room}"));
+    assert_eq!(made.body["status_path"], format!("/elections/{room}"));
+    assert_eq!(made.body["campaign_path"], format!("/elections/{room}/campaign"));
+    assert_eq!(made.body["watch_path"], format!("/elections/{room}/watch"));
+    let another = node.send(node.request(Method::POST, "/elections")).await;
+    assert_ne!(another.body["election_id"], made.body["election_id"]);
+    let vacant = json!({"election_id": room, "status": "vacant", "retry_after_ms": 0});
+    assert_eq!(node.status(room).await.body, vacant);
+
+    let won = node.campaign(room, json!({"candidate_id": "worker-a", "unknown": {"field": 1}})).await;
+    won.has_fields(200, "election_id leader leader_token renew_after_ms status valid_for_ms");
+    let held = won.held(room);
+    assert_eq!(fields_of(&won.body["leader"]), ["candidate_id", "expires_at", "term"], "no metadata was given");
+    assert_eq!((&won.body["election_id"], &won.body["leader"]["candidate_id"]), (&json!(room), &json!("worker-a")));
+    assert_eq!((&won.body["renew_after_ms"], &won.body["valid_for_ms"]), (&json!(15_000), &json!(30_000)));
+    assert!(held.token.len() == 43 && held.token.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b)));
+    assert!((1..1 << 53).contains(&held.term));
+    let from_now = millis_of(&won.body["leader"]["expires_at"]) - jiff::Timestamp::now().as_millisecond();
+    assert!((28_000..=31_000).contains(&from_now), "{from_now}");
+
+    for candidate in ["worker-b", "worker-a"] {
+        let lost = node.campaign(room, json!({"candidate_id": candidate})).await;
+        lost.is_follower().has_fields(200, "election_id leader retry_after_ms status");
+        assert_eq!((&lost.body["election_id"], &lost.body["leader"]), (&json!(room), &won.body["leader"]));
+        assert!((20_000..=31_000).contains(&lost.body["retry_after_ms"].as_u64().unwrap()), "{}", lost.text);
+        assert_eq!(lost.header("x-quorate-node"), "n1");
+    }
+    let seen = node.status(room).await;
+    seen.has_fields(200, "election_id leader retry_after_ms status");
+    assert_eq!((&seen.body["status"], &seen.body["leader"]), (&json!("leader"), &won.body["leader"]));
+
+    let renew = format!("/elections/{room}/renew");
+    for (given, shown) in [
+        (json!({}), Value::Null),
+        (json!({"metadata": "first"}), json!("first")),
+        (json!({"metadata": null}), json!("first")),
+        (json!({"ttl_seconds": 60}), json!("first")),
+        (json!({"metadata": "sécond"}), json!("sécond")),
+        (json!({"metadata": ""}), json!("")),
+    ] {
+        let mut request = given.clone();
+        request["leader_token"] = json!(held.token);
+        let renewed = node.post(&renew, request).await;
+        renewed.has_fields(200, "election_id leader leader_token renew_after_ms status valid_for_ms");
+        let same = renewed.held(room);
+        assert_eq!((same.term, &same.token), (held.term, &held.token));
+        assert_eq!(renewed.body["leader"].get("metadata").unwrap_or(&Value::Null), &shown, "{given}");
+        assert_eq!(node.status(room).await.body["leader"], renewed.body["leader"]);
+    }
+
+    let resigned = node.resign(room, &held.token).await;
+    assert_eq!(resigned.status, 200);
+    assert_eq!(resigned.body, json!({"election_id": room, "status": "vacant", "previous_term": held.term}));
+    assert_eq!(node.status(room).await.body, vacant);
+    let next = node.campaign(room, json!({"candidate_id": "worker-b", "metadata": "from the start"})).await;
+    assert!(next.held(room).term > held.term);
+    assert_eq!(next.body["leader"]["metadata"], "from the start");
+    for answer in [&won, &seen, &resigned, &next] {
+        assert_eq!(answer.header("x-quorate-node"), "n1");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn numbers_are_whole_and_within_their_limits_or_refused() {
+    let (_cluster, node) = alone().await;
+    for (count, (ttl, wanted)) in [
+        ("5", Ok(5_000)),
+        ("300", Ok(300_000)),
+        ("30.0", Ok(30_000)),
+        ("3e1", Ok(30_000)),
+        ("null", Ok(30_000)),
+        ("4", Err("invalid_ttl")),
+        ("301", Err("invalid_ttl")),
+        ("0", Err("invalid_ttl")),
+        ("-1", Err("invalid_ttl")),
+        ("1e300", Err("invalid_ttl")),
+        ("18446744073709551615", Err("invalid_ttl")),
+        ("\"30\"", Err("invalid_input")),
+        ("30.5", Err("invalid_input")),
+        ("1e309", Err("invalid_input")),
+        ("true", Err("invalid_input")),
+        ("[30]", Err("invalid_input")),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let room = format!("ttl-limits-{count}");
+        let path = format!("/elections/{room}/campaign");
+        let answer = node.post_text(&path, &format!(r#"{{"candidate_id":"a","ttl_seconds":{ttl}}}"#)).await;
+        match wanted {
+            Ok(millis) => {
+                let held = answer.held(&room);
+                assert_eq!(
+                    (&answer.body["valid_for_ms"], &answer.body["renew_after_ms"]),
+                    (&json!(millis), &json!(millis / 2))
+                );
+                let body = format!(r#"{{"leader_token":"{}","ttl_seconds":{ttl}}}"#, held.token);
+                let renewed = node.post_text(&format!("/elections/{room}/renew"), &body).await;
+                assert_eq!(
+                    (&renewed.body["valid_for_ms"], &renewed.body["renew_after_ms"]),
+                    (&json!(millis), &json!(millis / 2))
+                );
+            }
+            Err(code) => {
+                answer.is_error(400, code);
+                assert_eq!(node.status(&room).await.body["status"], "vacant", "{ttl}");
+            }
+        }
+    }
+    let held = node.campaign("renew-limits", json!({"candidate_id": "a"})).await.held("renew-limits");
+    for (ttl, code) in
+        [("4", "invalid_ttl"), ("301", "invalid_ttl"), ("-1", "invalid_ttl"), ("\"30\"", "invalid_input")]
+    {
+        let body = format!(r#"{{"leader_token":"{}","ttl_seconds":{ttl}}}"#, held.token);
+        node.post_text("/elections/renew-limits/renew", &body).await.is_error(400, code);
+    }
+    for wait in ["61", "-1", "0.5", "\"5\"", "1e309", "{}"] {
+        let body = format!(r#"{{"candidate_id":"a","wait_seconds":{wait}}}"#);
+        node.post_text("/elections/wait-limits/campaign", &body).await.is_error(400, "invalid_input");
+    }
+    assert_eq!(node.status("wait-limits").await.body["status"], "vacant");
+    for wait in ["0", "60", "null"] {
+        let body = format!(r#"{{"candidate_id":"a","wait_seconds":{wait}}}"#);
+        let won = node.post_text("/elections/wait-limits/campaign", &body).await.held("wait-limits");
+        node.resign("wait-limits", &won.token).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_renewal_never_moves_the_end_of_a_lease_to_an_earlier_moment() {
+    let (_cluster, node) = alone().await;
+    let room = "never-shorter";
+    let won = node.campaign(room, json!({"candidate_id": "worker-a", "ttl_seconds": 60})).await;
+    let held = won.held(room);
+    let renew = async |more: Value| {
+        let mut body = json!({"leader_token": held.token});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let answer = node.post("/elections/never-shorter/renew", body).await;
+        (
+            millis_of(&answer.body["leader"]["expires_at"]),
+            answer.body["valid_for_ms"].clone(),
+            answer.body["renew_after_ms"].clone(),
+        )
+    };
+    let first = millis_of(&won.body["leader"]["expires_at"]);
+    assert_eq!(
+        renew(json!({"ttl_seconds": 5})).await,
+        (first, json!(5_000), json!(2_500)),
+        "the shorter TTL is promised"
+    );
+    assert_eq!(renew(json!({})).await, (first, json!(5_000), json!(2_500)), "it is the lease's now");
+    let (longer, valid_for_ms, renew_after_ms) = renew(json!({"ttl_seconds": 300})).await;
+    assert_eq!((valid_for_ms, renew_after_ms), (json!(300_000), json!(150_000)));
+    assert!((longer - first - 240_000).abs() < 5_000, "{}", longer - first);
+    assert_eq!(renew(json!({"ttl_seconds": 30})).await.0, longer);
+    let (later, ..) = renew(json!({"ttl_seconds": 300})).await;
+    assert!(later >= longer);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_is_not_the_leases_is_not_current_whatever_became_of_it() {
+    let (_cluster, node) = alone().await;
+    let win = async |room: &str, candidate: &str, ttl_seconds: u64| {
+        let body = json!({"candidate_id": candidate, "ttl_seconds": ttl_seconds});
+        node.campaign(room, body).await.held(room)
+    };
+    let never_issued = "A".repeat(43);
+    let resigned = win("old-resigned", "worker-a", 60).await;
+    node.resign("old-resigned", &resigned.token).await;
+    let expired = win("old-expired", "worker-a", 5).await;
+    let superseded = win("old-superseded", "worker-a", 5).await;
+    eventually("the leases end", || async {
+        let vacant = node.status("old-superseded").await.body["status"] == "vacant"
+            && node.status("old-expired").await.body["status"] == "vacant";
+        vacant.then_some(())
+    })
+    .await;
+    let current = win("old-superseded", "worker-b", 60).await;
+    let elsewhere = win("old-elsewhere", "worker-a", 60).await;
+    assert!(current.term > superseded.term && elsewhere.term > current.term);
+    for (room, token) in [
+        ("old-resigned", &resigned.token),
+        ("old-expired", &expired.token),
+        ("old-superseded", &superseded.token),
+        ("old-superseded", &elsewhere.token),
+        ("old-superseded", &never_issued),
+        ("never-led-by-any", &never_issued),
+    ] {
+        node.renew(room, token).await.is_error(404, "lease_not_current");
+        node.resign(room, token).await.is_error(404, "lease_not_current");
+    }
+    assert_eq!(node.status("old-superseded").await.body["leader"]["term"], current.term);
+    assert_eq!(node.renew("old-superseded", &current.token).await.held("old-superseded").term, current.term);
+
+    let (short, long, padded) = (&current.token[..42], format!("{}A", current.token), format!("{}=", current.token));
+    for token in [json!(""), json!(short), json!(long), json!(padded), json!("=".repeat(43)), json!(7), Value::Null] {
+        for action in ["renew", "resign"] {
+            let answer =
+                node.post(&format!("/elections/old-superseded/{action}"), json!({"leader_token": token})).await;
+            answer.is_error(400, "invalid_input");
+            assert!(!answer.text.contains(&current.token[..16]), "an error quotes no token: {}", answer.text);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn terms_rise_in_each_room_and_across_all_rooms() {
+    let (mut cluster, node) = alone().await;
+    let mut last = 0;
+    for round in 0..2 {
+        for count in 0..30 {
+            let room = format!("rising-terms-{}", count % 7);
+            let held = node.campaign(&room, json!({"candidate_id": "worker-a"})).await.held(&room);
+            assert!(last < held.term && held.term < 1 << 53, "{last} {}", held.term);
+            last = held.term;
+            node.resign(&room, &held.token).await;
+        }
+        if round == 0 {
+            cluster.nodes[0].kill();
+            cluster.nodes[0].start_again();
+            cluster.ready().await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idempotency_key_gives_its_own_lease_again_and_nothing_else() {
+    let (_cluster, node) = alone().await;
+    let (room, key) = ("same-key-room", "a-key-of-one-campaign-0001");
+    let first = node.campaign_with_key(room, "worker-a", key).await.held(room);
+    let mut last_valid_for = 30_000;
+    for _ in 0..3 {
+        let again = node.campaign_with_key(room, "worker-a", key).await;
+        let same = again.held(room);
+        assert_eq!((same.term, &same.token), (first.term, &first.token));
+        let valid_for = again.body["valid_for_ms"].as_u64().unwrap();
+        assert!(valid_for <= last_valid_for, "{valid_for} {last_valid_for}");
+        last_valid_for = valid_for;
+    }
+    node.campaign_with_key(room, "worker-b", key).await.is_follower();
+    node.campaign_with_key(room, "worker-a", "a-key-of-another-0000001").await.is_follower();
+    node.campaign(room, json!({"candidate_id": "worker-a"})).await.is_follower();
+    let other_room = node.campaign_with_key("same-key-other", "worker-a", key).await.held("same-key-other");
+    assert!(other_room.token != first.token && other_room.term > first.term);
+
+    assert_eq!(node.renew(room, &first.token).await.status, 200);
+    assert_eq!(
+        node.campaign_with_key(room, "worker-a", key).await.held(room).token,
+        first.token,
+        "renewed, and the same"
+    );
+    node.resign(room, &first.token).await;
+    let second = node.campaign_with_key(room, "worker-a", key).await.held(room);
+    assert!(second.term > first.term && second.token != first.token);
+    node.renew(room, &first.token).await.is_error(404, "lease_not_current");
+
+    for length in [16, 128] {
+        let room = format!("key-of-length-{length}");
+        node.campaign_with_key(&room, "worker-a", &"k".repeat(length)).await.held(&room);
+    }
+    let too_long = "k".repeat(129);
+    for bad in ["fifteen-chars--", &too_long, "with a space inside it", "", "with-umlaut-äöü-inside"] {
+        node.campaign_with_key("key-is-bad", "worker-a", bad).await.is_error(400, "invalid_input");
+    }
+    let twice = node.request(Method::POST, "/elections/key-is-bad/campaign").json(&json!({"candidate_id": "a"}));
+    let twice = twice.header("Idempotency-Key", key).header("Idempotency-Key", key);
+    node.send(twice).await.is_error(400, "invalid_input");
+    assert_eq!(node.status("key-is-bad").await.body["status"], "vacant");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_in_the_contract_is_refused_in_its_words() {
+    let (_cluster, node) = alone().await;
+    let held = node.campaign("bad-input-room", json!({"candidate_id": "worker-a"})).await.held("bad-input-room");
+
+    for query in ["?consistency=local", "?consistency=linearizable", "?unknown=1", ""] {
+        let answer = node.get(&format!("/elections/bad-input-room{query}")).await;
+        assert_eq!((answer.status, &answer.body["leader"]["term"]), (200, &json!(held.term)), "{query}");
+        assert_eq!(answer.header("x-quorate-node"), "n1");
+    }
+    for query in
+        ["?consistency=", "?consistency=Local", "?consistency=eventual", "?consistency=local&consistency=local"]
+    {
+        node.get(&format!("/elections/bad-input-room{query}")).await.is_error(400, "invalid_input");
+    }
+    let long = "r".repeat(65);
+    for id in
+        ["seven77", &long, "with%20space", "with.a.dot", "%C3%A4%C3%B6%C3%BC%C3%A4%C3%B6", "%ff%ff%ff%ff%ff%ff%ff%ff"]
+    {
+        node.status(id).await.is_error(400, "invalid_input");
+        node.get(&format!("/elections/{id}/watch")).await.is_error(400, "invalid_input");
+        node.campaign(id, json!({"candidate_id": "a"})).await.is_error(400, "invalid_input");
+        node.renew(id, &held.token).await.is_error(400, "invalid_input");
+        node.resign(id, &held.token).await.is_error(400, "invalid_input");
+    }
+    // Identity is settled before anything is compared: an encoded letter is the letter.
+    assert_eq!(node.status("bad%2Dinput-roo%6D").await.body["leader"]["term"], held.term);
+
+    let long = "c".repeat(65);
+    for candidate in
+        [json!(""), json!(long), json!("two words"), json!("a/b"), json!("ä"), json!("a\n"), json!(7), Value::Null]
+    {
+        node.campaign("bad-candidates", json!({"candidate_id": candidate})).await.is_error(400, "invalid_input");
+    }
+    let longest = "c".repeat(64);
+    for candidate in ["a", "A-Z.a_z:0@9", &longest] {
+        let won = node.campaign("good-candidates", json!({"candidate_id": candidate})).await.held("good-candidates");
+        node.resign("good-candidates", &won.token).await;
+    }
+    for (metadata, status) in [
+        (json!("m".repeat(1024)), 200),
+        (json!("\u{1f5f3}".repeat(1024)), 200),
+        (json!("m".repeat(1025)), 400),
+        (json!(7), 400),
+        (json!({"a": 1}), 400),
+    ] {
+        let room = format!("metadata-{}", uuid::Uuid::new_v4());
+        let answer = node.campaign(&room, json!({"candidate_id": "a", "metadata": metadata})).await;
+        assert_eq!(answer.status, status, "{}", answer.text);
+        assert_eq!(status == 200, node.status(&room).await.body["leader"]["metadata"] == metadata);
+    }
+
+    for action in ["campaign", "renew", "resign"] {
+        let path = format!("/elections/bad-input-room/{action}");
+        for body in
+            ["", "{", "[]", "null", "7", "{}", "{\"candidate_id\":\"a\",\"leader_token\":\"\\ud800\"}", "\u{feff}{}"]
+        {
+            node.post_text(&path, body).await.is_error(400, "invalid_input");
+        }
+        for content_type in ["text/plain", "application/x-www-form-urlencoded", "application/jsonp"] {
+            let request = node.request(Method::POST, &path).header("content-type", content_type).body("{}");
+            node.send(request).await.is_error(415, "unsupported_media_type");
+        }
+        node.send(node.request(Method::POST, &path).body("{}")).await.is_error(415, "unsupported_media_type");
+    }
+    assert_eq!(node.status("bad-input-room").await.body["leader"]["term"], held.term);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_routes_and_methods_are_errors_in_json_too() {
+    let (_cluster, node) = alone().await;
+    for path in [
+        "/",
+        "/election",
+        "/elections/",
+        "/elections/room-room/",
+        "/elections/room-room/campaigns",
+        "/metrics",
+        "/peer/v1/identity",
+    ] {
+        for method in [Method::GET, Method::POST, Method::DELETE] {
+            node.send(node.request(method, path)).await.is_error(404, "not_found");
+        }
+    }
+    for (path, allowed) in [
+        ("/elections", "POST"),
+        ("/elections/room-room", "GET,HEAD"),
+        ("/elections/room-room/campaign", "POST"),
+        ("/elections/room-room/renew", "POST"),
+        ("/elections/room-room/resign", "POST"),
+        ("/elections/room-room/watch", "GET,HEAD"),
+        ("/status", "GET,HEAD"),
+        ("/openapi.json", "GET,HEAD"),
+    ] {
+        for method in [Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS, Method::TRACE] {
+            let answer = node.send(node.request(method, path)).await;
+            answer.is_error(405, "method_not_allowed");
+            assert_eq!(answer.header("allow").replace(' ', ""), allowed, "{path}");
+        }
+        let head = node.send(node.request(Method::HEAD, path)).await;
+        assert_eq!((head.status, head.text.as_str()), (if allowed == "POST" { 405 } else { 200 }, ""), "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_may_have_16_kib_and_no_byte_more() {
+    let (_cluster, node) = alone().await;
+    for action in ["campaign", "renew", "resign"] {
+        let path = format!("/elections/body-limits/{action}");
+        let padded = |length: usize| {
+            let start = format!(r#"{{"candidate_id":"a","leader_token":"{}"}}"#, "A".repeat(43));
+            format!("{start}{}", " ".repeat(length - start.len()))
+        };
+        let fits = node.post_text(&path, &padded(16 << 10)).await;
+        assert_eq!(fits.status, if action == "campaign" { 200 } else { 404 }, "{}", fits.text);
+        let too_long = padded((16 << 10) + 1);
+        node.post_text(&path, &too_long).await.is_error(413, "payload_too_large");
+        // The length isn't announced, so it shows only while the body is read.
+        let pieces: Vec<_> =
+            too_long.as_bytes().chunks(1000).map(|piece| Ok::<_, Infallible>(piece.to_vec())).collect();
+        let body = reqwest::Body::wrap_stream(futures::stream::iter(pieces));
+        let request = node.request(Method::POST, &path).header("content-type", "application/json").body(body);
+        node.send(request).await.is_error(413, "payload_too_large");
+        // What is announced as too long is refused before any of it has come.
+        let mut stream = send_head(&node.url, &format!("POST {path}"), "", 1 << 40).await;
+        let mut start = [0; 12];
+        tokio::time::timeout(Duration::from_secs(5), stream.read_exact(&mut start)).await.unwrap().unwrap();
+        assert_eq!(&start, b"HTTP/1.1 413");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn health_routes_tell_how_the_node_is() {
+    let (mut cluster, node) = alone().await;
+    for path in ["/livez", "/readyz", "/health"] {
+        let answer = node.get(path).await;
+        assert_eq!((answer.status, &answer.body), (200, &json!({"status": "ok"})), "{path}");
+    }
+    let held = node.campaign("health-room", json!({"candidate_id": "worker-a"})).await.held("health-room");
+    let status = node.get("/status").await;
+    status.has_fields(
+        200,
+        "applied_index cluster_id committed_index live_leases members name node_id raft_leader raft_term ready role \
+         state_digest version",
+    );
+    assert_eq!((&status.body["name"], &status.body["raft_leader"]), (&json!("n1"), &json!("n1")));
+    assert_eq!((&status.body["role"], &status.body["ready"]), (&json!("raft_leader"), &json!(true)));
+    assert_eq!((&status.body["live_leases"], &status.body["version"]), (&json!(1), &json!(env!("CARGO_PKG_VERSION"))));
+    let members = status.body["members"].as_array().unwrap();
+    assert_eq!(fields_of(&members[0]), ["name", "node_id", "peer", "url", "voter"]);
+    assert_eq!((members.len(), &members[0]["url"], &members[0]["voter"]), (1, &json!(node.url), &json!(true)));
+    assert_eq!(members[0]["node_id"], status.body["node_id"]);
+    assert!(status.body["node_id"].as_u64().unwrap() < 1 << 53, "JavaScript reads it exactly");
+
+    cluster.nodes[0].kill();
+    cluster.nodes[0].start_again();
+    cluster.ready().await;
+    let again = node.get("/status").await;
+    for field in ["node_id", "cluster_id", "live_leases"] {
+        assert_eq!(again.body[field], status.body[field], "{field}");
+    }
+    assert_eq!(node.renew("health-room", &held.token).await.held("health-room").term, held.term);
+}

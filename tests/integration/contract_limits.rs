@@ -1,0 +1,156 @@
+//! What a node turns away: too much, too often, or not allowed.
+
+use reqwest::Method;
+use serde_json::json;
+
+use crate::caller::{Answer, Caller};
+use crate::harness::{Cluster, write_secret};
+
+async fn with(args: &[&str]) -> (Cluster, Caller) {
+    let cluster = Cluster::single_with(args).await;
+    let caller = Caller::of(&cluster.nodes[0]).await;
+    (cluster, caller)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_more_leases_live_than_may_and_those_that_do_go_on() {
+    let (_cluster, node) = with(&["--max-live-leases", "3"]).await;
+    let mut held = Vec::new();
+    for count in 0..3 {
+        let room = format!("capacity-{count}");
+        let ttl_seconds = 20 + 20 * count;
+        held.push(node.campaign(&room, json!({"candidate_id": "a", "ttl_seconds": ttl_seconds})).await.held(&room));
+    }
+    let refused = node.campaign("capacity-full", json!({"candidate_id": "a"})).await;
+    refused.is_error(409, "capacity_exceeded");
+    let retry_after_ms = refused.body["retry_after_ms"].as_u64().unwrap();
+    assert!((10_000..=21_000).contains(&retry_after_ms), "when the first lease can end: {retry_after_ms}");
+    node.campaign("capacity-0", json!({"candidate_id": "b"})).await.is_follower();
+    assert_eq!(node.status("capacity-full").await.body["status"], "vacant");
+    for lease in &held {
+        assert_eq!(node.renew(&lease.room, &lease.token).await.held(&lease.room).term, lease.term);
+    }
+    node.resign(&held[1].room, &held[1].token).await;
+    node.campaign("capacity-full", json!({"candidate_id": "a"})).await.held("capacity-full");
+    node.campaign(&held[1].room, json!({"candidate_id": "a"})).await.is_error(409, "capacity_exceeded");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn campaigns_over_the_limit_are_put_off_and_nothing_else_is() {
+    let (_cluster, node) = with(&["--campaigns-per-minute", "5"]).await;
+    let room = "rate-limits";
+    let held = node.campaign(room, json!({"candidate_id": "worker-a"})).await.held(room);
+    for _ in 0..2 {
+        assert_eq!(node.send(node.request(Method::POST, "/elections")).await.status, 201);
+        node.campaign(room, json!({"candidate_id": "worker-b"})).await.is_follower();
+    }
+    let made = async |more: &[(&str, &str)]| {
+        let mut request = node.request(Method::POST, "/elections");
+        for (name, value) in more {
+            request = request.header(*name, *value);
+        }
+        node.send(request).await
+    };
+    let limited: [Answer; 4] = [
+        made(&[]).await,
+        node.campaign(room, json!({"candidate_id": "worker-b"})).await,
+        made(&[("X-Forwarded-For", "192.0.2.1")]).await,
+        made(&[("Forwarded", "for=192.0.2.1")]).await,
+    ];
+    for answer in limited {
+        answer.is_error(429, "rate_limited");
+        let retry_after_ms = answer.body["retry_after_ms"].as_u64().unwrap();
+        assert!((1..=12_000).contains(&retry_after_ms), "one in twelve seconds: {retry_after_ms}");
+        assert_eq!(answer.body["details"], "5 campaigns a minute per node");
+    }
+    for _ in 0..20 {
+        assert_eq!(node.renew(room, &held.token).await.status, 200);
+        assert_eq!(node.status(room).await.status, 200);
+        node.resign(room, &"A".repeat(43)).await.is_error(404, "lease_not_current");
+    }
+    assert_eq!(node.resign(room, &held.token).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_behind_a_trusted_proxy_have_budgets_of_their_own() {
+    let (_cluster, node) = with(&["--campaigns-per-minute", "2", "--trusted-proxies", "127.0.0.0/8,10.0.0.0/8"]).await;
+    let made = async |name: &str, value: &str| {
+        node.send(node.request(Method::POST, "/elections").header(name, value)).await.status
+    };
+    // Each row is one client, whatever it writes to the left of what the proxies add.
+    for [first, second, third] in [
+        ["192.0.2.1", "192.0.2.1", "203.0.113.9, 192.0.2.1, 10.1.2.3"],
+        ["192.0.2.2", "nonsense, 192.0.2.2", "192.0.2.1, 192.0.2.2:4711"],
+        ["2001:db8::1", "2001:db8::ffff", "[2001:db8::2]:4711, 127.0.0.9"],
+    ] {
+        assert_eq!(made("X-Forwarded-For", first).await, 201);
+        assert_eq!(made("X-Forwarded-For", second).await, 201);
+        assert_eq!(made("X-Forwarded-For", third).await, 429, "{third}");
+    }
+    assert_eq!(made("X-Forwarded-For", "2001:db8:0:1::1").await, 201, "another network of 64 bits");
+    assert_eq!(made("Forwarded", "for=\"[2001:db8:0:2::1]:4711\";proto=https").await, 201);
+    assert_eq!(made("Forwarded", "for=192.0.2.1").await, 429);
+}
+
+/// Each election route, with a request that would be served.
+async fn election_routes(node: &Caller, access: Option<&str>) -> Vec<(String, Answer)> {
+    let mut answers = Vec::new();
+    for (method, path, body) in [
+        (Method::POST, "/elections", json!({})),
+        (Method::POST, "/elections/guarded-room/campaign", json!({"candidate_id": "worker-a"})),
+        (Method::POST, "/elections/guarded-room/renew", json!({"leader_token": "A".repeat(43)})),
+        (Method::POST, "/elections/guarded-room/resign", json!({"leader_token": "A".repeat(43)})),
+        (Method::GET, "/elections/guarded-room", json!({})),
+        (Method::GET, "/elections/guarded-room/watch", json!({})),
+    ] {
+        let mut request = node.request(method.clone(), path).json(&body);
+        if let Some(access) = access {
+            request = request.header("Authorization", access);
+        }
+        // A stream that was let in would not end.
+        let is_stream = path.ends_with("/watch") && access.is_some_and(|access| access.ends_with("-one-0001"));
+        if !is_stream {
+            answers.push((format!("{method} {path}"), node.send(request).await));
+        }
+    }
+    answers
+}
+
+async fn health_is_open(node: &Caller) {
+    for path in ["/livez", "/readyz", "/health", "/status", "/openapi.json"] {
+        assert_eq!(node.get(path).await.status, 200, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_access_tokens_only_their_holders_may_use_elections() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = write_secret(folder.path(), "access", "# for tests\naccess-token-one-0001\n\naccess-token-two-0002\n");
+    let (_cluster, node) = with(&["--access-token-file", file.to_str().unwrap()]).await;
+    for none in [None, Some("Basic YWNjZXNzLXRva2VuLW9uZS0wMDAx"), Some("access-token-two-0002")] {
+        for (route, answer) in election_routes(&node, none).await {
+            assert_eq!(answer.body["code"], "authentication_required", "{route} {none:?}");
+        }
+    }
+    for wrong in ["Bearer access-token-two-0003", "Bearer ", "Bearer # for tests", "Bearer access-token-two-000"] {
+        for (route, answer) in election_routes(&node, Some(wrong)).await {
+            assert_eq!(answer.body["code"], "authentication_failed", "{route} {wrong}");
+        }
+    }
+    let statuses: Vec<u16> = election_routes(&node, Some("Bearer access-token-one-0001"))
+        .await
+        .iter()
+        .map(|(_, answer)| answer.status)
+        .collect();
+    assert_eq!(statuses, [201, 200, 404, 404, 200]);
+    health_is_open(&node).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn elections_that_are_switched_off_are_forbidden_and_the_node_is_healthy() {
+    let (_cluster, node) = with(&["--no-elections"]).await;
+    for (route, answer) in election_routes(&node, None).await {
+        assert_eq!(answer.body["code"], "forbidden", "{route}");
+    }
+    health_is_open(&node).await;
+}

@@ -1,0 +1,193 @@
+//! The peer listener against those who are no peers, and against peers that send rubbish.
+
+use std::time::{Duration, Instant};
+
+use hmac::{Hmac, KeyInit, Mac};
+use quorate::codec;
+use quorate::peer::{ClusterSecret, PROTOCOL, PeerIdentity, Sender, Transport, header, path};
+use sha2::Sha256;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::harness::{CLUSTER_SECRET, Cluster, Held, campaign, renew};
+
+/// Every route that only members may call.
+const MEMBERS_ONLY: [&str; 6] =
+    [path::APPEND, path::VOTE, path::PRE_VOTE, path::TRANSFER, path::FORWARD, path::SNAPSHOT];
+
+/// What a member shows, worked out here once more: other versions and other programs rely on it.
+fn proof_of(secret: &str) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
+    mac.update(b"quorate peer request 1");
+    let hex: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("Bearer {hex}")
+}
+
+struct Target {
+    address: String,
+    identity: PeerIdentity,
+}
+
+impl Target {
+    async fn of(cluster: &Cluster, place: usize) -> Target {
+        let url = cluster.nodes[place].settings.peer_url();
+        let address = url.strip_prefix("http://").unwrap().to_owned();
+        let transport = Transport::new(Some(&ClusterSecret::new(CLUSTER_SECRET.to_owned().into()))).unwrap();
+        let stranger = Sender { node_id: 1, cluster_id: None };
+        let identity =
+            transport.ask_identity(&address, path::IDENTITY, stranger, Duration::from_secs(5)).await.unwrap();
+        Target { address, identity }
+    }
+
+    /// What a member sends along.
+    fn headers(&self) -> Headers {
+        Headers {
+            authorization: Some(proof_of(CLUSTER_SECRET)),
+            protocol: PROTOCOL.to_string(),
+            cluster: self.identity.cluster_id.unwrap().to_string(),
+            to: self.identity.node_id.to_string(),
+        }
+    }
+
+    /// Sends a head that announces `announced` bytes, then `body`, and gives the status and how long it took.
+    async fn ask(&self, path: &str, headers: &Headers, announced: usize, body: &[u8]) -> (u16, String, Duration) {
+        let mut stream = TcpStream::connect(&self.address).await.unwrap();
+        let authorization =
+            headers.authorization.as_ref().map_or(String::new(), |value| format!("Authorization: {value}\r\n"));
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: peer\r\nConnection: close\r\n{authorization}{}: {}\r\n{}: {}\r\n{}: 1\r\n\
+             {}: {}\r\nContent-Length: {announced}\r\n\r\n",
+            header::PROTOCOL,
+            headers.protocol,
+            header::CLUSTER,
+            headers.cluster,
+            header::FROM,
+            header::TO,
+            headers.to,
+        );
+        let sent_at = Instant::now();
+        stream.write_all(head.as_bytes()).await.unwrap();
+        // A node that has refused already may close while the rest is on its way.
+        let _ = stream.write_all(body).await;
+        let mut answer = Vec::new();
+        let read = async {
+            let mut piece = [0; 4096];
+            while let Ok(count @ 1..) = stream.read(&mut piece).await {
+                answer.extend_from_slice(&piece[..count]);
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), read).await.expect("an answer");
+        let text = String::from_utf8_lossy(&answer).into_owned();
+        let status = text.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)).and_then(|code| code.parse().ok());
+        (status.unwrap_or_else(|| panic!("no answer to {path}: {text:?}")), text, sent_at.elapsed())
+    }
+}
+
+#[derive(Clone)]
+struct Headers {
+    authorization: Option<String>,
+    protocol: String,
+    cluster: String,
+    to: String,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn strangers_and_broken_peers_are_refused_and_the_cluster_goes_on() {
+    const FAR_TOO_MUCH: usize = 1 << 40;
+    let cluster = Cluster::three().await;
+    let held =
+        Held::from_answer("beside-rubbish", &campaign(&cluster.urls()[0], "beside-rubbish", "worker-a", 300).await);
+    for place in 0..3 {
+        let target = Target::of(&cluster, place).await;
+        let member = target.headers();
+        assert_eq!(target.ask(path::IDENTITY, &member, 0, b"").await.0, 200, "the proof is right");
+
+        let right = proof_of(CLUSTER_SECRET);
+        for wrong in [
+            None,
+            Some(proof_of("kT5vQ0xN2bW9sL7gH4jD8fR1mZ6cY3pB")),
+            Some(format!("Bearer {CLUSTER_SECRET}")),
+            Some("Bearer ".to_owned()),
+            Some(right[..right.len() - 1].to_owned()),
+            Some(right.replace("Bearer ", "")),
+        ] {
+            let stranger = Headers { authorization: wrong.clone(), ..member.clone() };
+            for path in MEMBERS_ONLY.into_iter().chain([path::IDENTITY]) {
+                let (status, text, took) = target.ask(path, &stranger, FAR_TOO_MUCH, b"").await;
+                assert_eq!(status, 401, "{path} {wrong:?}: {text}");
+                assert!(took < Duration::from_secs(1), "refused by its head alone: {path} {took:?}");
+            }
+            // Who is no peer doesn't learn which routes there are.
+            assert_eq!(target.ask("/peer/v1/no-such-route", &stranger, 0, b"").await.0, 401);
+        }
+        assert_eq!(target.ask("/peer/v1/no-such-route", &member, 0, b"").await.0, 404);
+
+        for protocol in ["2", "0", "", "one", "-1"] {
+            let headers = Headers { protocol: protocol.into(), ..member.clone() };
+            for path in MEMBERS_ONLY.into_iter().chain([path::IDENTITY]) {
+                let (status, text, took) = target.ask(path, &headers, FAR_TOO_MUCH, b"").await;
+                assert_eq!(status, 400, "{path} {protocol:?}: {text}");
+                assert!(took < Duration::from_secs(1), "{path} {took:?}");
+            }
+        }
+        for path in MEMBERS_ONLY {
+            let other_cluster = Headers { cluster: uuid::Uuid::new_v4().to_string(), ..member.clone() };
+            let other_node = Headers { to: (target.identity.node_id + 1).to_string(), ..member.clone() };
+            for (headers, wanted) in [
+                (other_cluster, 421),
+                (other_node, 421),
+                (Headers { cluster: "no-uuid".into(), ..member.clone() }, 400),
+                (Headers { to: "n1".into(), ..member.clone() }, 400),
+            ] {
+                let (status, text, took) = target.ask(path, &headers, FAR_TOO_MUCH, b"").await;
+                assert_eq!(status, wanted, "{path}: {text}");
+                assert!(took < Duration::from_secs(1), "{path} {took:?}");
+            }
+            for body in rubbish() {
+                let (status, text, _) = target.ask(path, &member, body.len(), &body).await;
+                assert_eq!(status, 400, "{path} {} bytes: {text}", body.len());
+            }
+        }
+        for path in MEMBERS_ONLY.into_iter().filter(|path| *path != path::SNAPSHOT) {
+            let body = vec![0; codec::PAYLOAD_BYTES_MAX + 65];
+            assert_eq!(target.ask(path, &member, body.len(), &body).await.0, 413, "{path}");
+        }
+        let snapshots = cluster.nodes[place].settings.data_dir.join("snapshots");
+        assert_eq!(std::fs::read_dir(snapshots).unwrap().count(), 0, "no half of a snapshot stays behind");
+    }
+    for url in cluster.urls() {
+        let (status, body) = renew(&url, "beside-rubbish", &held.token).await.unwrap();
+        assert_eq!((status, body["leader"]["term"].as_u64()), (200, Some(held.term)), "{body}");
+    }
+    cluster.converged().await;
+    for node in &cluster.nodes {
+        let output = node.output();
+        for bad in ["panicked", "\"level\":\"ERROR\""] {
+            assert!(!output.contains(bad), "{bad}:\n{output}");
+        }
+    }
+}
+
+/// Bodies that no handler may take for what it expects.
+fn rubbish() -> Vec<Vec<u8>> {
+    let frame = codec::encode("a frame in good order, of a type that nobody expects here").unwrap();
+    let mut damaged = frame.clone();
+    damaged[12] ^= 1;
+    let mut longer_than_it_says = codec::encode(&0_u8).unwrap();
+    longer_than_it_says.extend_from_slice(&frame);
+    let mut other_format = frame.clone();
+    other_format[0] = 9;
+    vec![
+        Vec::new(),
+        b"{}".to_vec(),
+        vec![0; 64],
+        vec![0xff; 5000],
+        frame[..frame.len() - 1].to_vec(),
+        frame.clone(),
+        damaged,
+        longer_than_it_says,
+        other_format,
+        // A list that claims to be longer than any memory.
+        codec::encode(&[u64::MAX; 4]).unwrap(),
+    ]
+}
