@@ -441,7 +441,8 @@ async fn health_routes_tell_how_the_node_is() {
     let status = node.get("/status").await;
     status.has_fields(
         200,
-        "applied_index cluster_id committed_index live_leases members name node_id raft_leader raft_term ready role \
+        "applied_index cluster_id committed_index last_log_index live_leases \
+                  log_entries_written log_flushes members name node_id raft_leader raft_term ready role \
          state_digest version",
     );
     assert_eq!((&status.body["name"], &status.body["raft_leader"]), (&json!("n1"), &json!("n1")));

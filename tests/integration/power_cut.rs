@@ -44,17 +44,30 @@ impl Disk {
     }
 
     /// A file can be held for a moment longer: by a thread of sled that is about to end, or by a process of
-    /// another test between its fork and its exec.
+    /// another test between its fork and its exec. So can the whole mount, by a process with a mount namespace of
+    /// its own; mounted again meanwhile it would still be the file system whose power was cut.
     pub fn unmount(&self) -> Result<(), String> {
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + Duration::from_secs(20);
         loop {
             match run(Command::new("umount").arg(&self.mount)) {
-                Err(why) if why.contains("busy") && Instant::now() < deadline => {
-                    std::thread::sleep(Duration::from_millis(20));
-                }
-                result => return result,
+                Err(why) if why.contains("busy") && Instant::now() < deadline => {}
+                Err(why) => return Err(why),
+                Ok(()) => break,
             }
+            std::thread::sleep(Duration::from_millis(20));
         }
+        while self.has_loop_device()? {
+            if Instant::now() >= deadline {
+                return Err("the image is still in use".into());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    fn has_loop_device(&self) -> Result<bool, String> {
+        let listed = Command::new("losetup").arg("-j").arg(&self.image).output();
+        Ok(!listed.map_err(|error| error.to_string())?.stdout.is_empty())
     }
 
     /// Drops what isn't on the disk. From here on every write fails.
