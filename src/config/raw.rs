@@ -69,7 +69,7 @@ pub struct RawConfig {
     #[arg(long, env = "QUORATE_MAX_WATCHES_PER_CLIENT", value_name = "N")]
     pub max_watches_per_client: Option<usize>,
 
-    /// Answer 403 to everything that would create or change a lease
+    /// Switch elections off here: answer 403 to all that is asked about rooms, looks included
     #[arg(long, env = "QUORATE_NO_ELECTIONS", value_name = "BOOL", num_args = 0..=1, require_equals = true,
           default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub no_elections: Option<bool>,

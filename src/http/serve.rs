@@ -12,6 +12,11 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most that the head of a request may have.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 
+/// How long a client may take none of what it is sent. A watch stream that nobody reads can't be ended otherwise:
+/// its next event, where its end would be noticed, waits behind what the connection can't get rid of.
+#[cfg(target_os = "linux")]
+const UNREAD_TIMEOUT_MS: u32 = 15_000;
+
 /// A listener that is being served.
 pub struct Serving {
     handle: Handle<SocketAddr>,
@@ -24,6 +29,9 @@ impl Serving {
     /// # Errors
     /// If the listener can't be handed to the runtime.
     pub fn start(listener: TcpListener, router: Router) -> std::io::Result<Self> {
+        // Accepted connections have it from their listener.
+        #[cfg(target_os = "linux")]
+        rustix::net::sockopt::set_tcp_user_timeout(&listener, UNREAD_TIMEOUT_MS)?;
         let handle = Handle::new();
         let mut server: Server<SocketAddr, NoDelayAcceptor> =
             axum_server::from_tcp(listener)?.handle(handle.clone()).acceptor(NoDelayAcceptor::new());

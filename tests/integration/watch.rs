@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpSocket;
+use tokio::net::{TcpSocket, TcpStream};
 
 use crate::caller::{Caller, fields_of};
 use crate::harness::{self, Cluster, Held, Node, campaign, eventually, renew, resign};
@@ -208,42 +208,56 @@ fn memory_kib(node: &Node) -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// A reader that takes nothing for a while must not get a stream with holes in it, nor be kept in memory.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_reader_that_falls_behind_is_ended_and_gets_no_stream_with_holes() {
-    let cluster = Cluster::single().await;
-    let (node, room) = (&cluster.nodes[0], "slow-reader");
-    let held = Held::from_answer(room, &campaign(&node.url(), room, "worker-a", 300).await);
+/// A stream whose reader takes nothing yet, through buffers as small as they get.
+async fn open_and_pause(node: &Node, room: &str, client: &str) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4 << 10).unwrap();
-    let mut slow = socket.connect(format!("{}:7400", node.settings.address).parse().unwrap()).await.unwrap();
+    let mut stream = socket.connect(format!("{}:7400", node.settings.address).parse().unwrap()).await.unwrap();
     // In HTTP/1.0 a body is what comes until the end, without chunks.
-    slow.write_all(format!("GET /elections/{room}/watch HTTP/1.0\r\n\r\n").as_bytes()).await.unwrap();
-    let mut received = vec![0; 200];
-    slow.read_exact(&mut received).await.unwrap();
+    let head = format!("GET /elections/{room}/watch HTTP/1.0\r\nX-Forwarded-For: {client}\r\n\r\n");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut start = [0; 12];
+    stream.read_exact(&mut start).await.unwrap();
+    assert_eq!(&start, b"HTTP/1.0 200");
+    stream
+}
+
+/// A reader that takes nothing must not get a stream with holes in it, nor be kept in memory, nor hold a place
+/// for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_that_falls_behind_is_ended_and_gets_no_stream_with_holes() {
+    const CHANGES: usize = 800;
+    let cluster = Cluster::single_with(&["--trusted-proxies", "127.0.0.0/8", "--max-watches-per-client", "1"]).await;
+    let (node, room) = (&cluster.nodes[0], "slow-reader");
+    let held = Held::from_answer(room, &campaign(&node.url(), room, "worker-a", 300).await);
+    let mut paused = open_and_pause(node, room, "192.0.2.1").await;
+    let _stuck = open_and_pause(node, room, "192.0.2.2").await;
 
     let client = Caller::of(node).await;
-    let renew_with = async |count: usize| {
-        // The largest metadata there is, so that the buffers on the way are soon full.
-        let metadata = format!("{count:07}{}", "\u{1f5f3}".repeat(1017));
+    let before = memory_kib(node);
+    for count in 0..CHANGES {
+        // The largest that there is in an event, so that the buffers on the way are soon full.
+        let metadata = format!("{count:07}{}", "\u{1}".repeat(1017));
         let body = json!({"leader_token": held.token, "metadata": metadata});
         assert_eq!(client.post(&format!("/elections/{room}/renew"), body).await.status, 200);
-    };
-    let before = memory_kib(node);
-    const CHANGES: usize = 3_000;
-    for count in 0..CHANGES {
-        renew_with(count).await;
     }
     let grown = memory_kib(node).saturating_sub(before);
-    println!("{CHANGES} changes of 4 KiB beside a reader that takes none: {grown} KiB more memory");
+    println!("{CHANGES} changes of 6 KiB beside two readers that take none: {grown} KiB more memory");
     assert!(grown < 64 << 10, "{grown} KiB");
 
-    tokio::time::timeout(SOON, slow.read_to_end(&mut received)).await.expect("the stream has ended").unwrap();
+    let mut received = Vec::new();
+    tokio::time::timeout(SOON, paused.read_to_end(&mut received)).await.expect("the stream has ended").unwrap();
     let text = String::from_utf8_lossy(&received);
     let seen: Vec<usize> =
         text.split("\"metadata\":\"").skip(1).filter_map(|rest| rest.get(..7)?.parse().ok()).collect();
     assert!(seen.len() < CHANGES, "the buffers took it all, so this has shown nothing");
     assert!(seen.iter().copied().eq(0..seen.len()), "a hole: {seen:?}");
-    println!("it was told of the first {} changes, then the stream ended", seen.len());
+    println!("the reader that went on was told of the first {} changes, then its stream ended", seen.len());
+
+    eventually("the place of the reader that is stuck", || async {
+        let watch = client.request(reqwest::Method::GET, &format!("/elections/{room}/watch"));
+        (watch.header("X-Forwarded-For", "192.0.2.2").send().await.unwrap().status() == 200).then_some(())
+    })
+    .await;
     assert_eq!(renew(&node.url(), room, &held.token).await.unwrap().0, 200);
 }
