@@ -45,19 +45,28 @@ impl RoomService {
         if matches!(first.answer, CampaignAnswer::Won(_)) {
             return Ok(first);
         }
-        match tokio::time::timeout_at(until, self.campaign_in_turn(&request)).await {
-            Ok(answer) => answer,
+        match tokio::time::timeout_at(until, self.queues.come_first(&request.room)).await {
+            Ok(_turn) => self.campaign_in_turn(&request, until).await,
             Err(_) => self.campaign_for_live_caller(&request).await,
         }
     }
 
-    async fn campaign_in_turn(&self, request: &CampaignRequest) -> Result<Decided<CampaignAnswer>, ServiceError> {
-        let _turn = self.queues.come_first(&request.room).await;
+    /// Tries until the room is won, and once more when the time is over. A try that is under way at that moment is
+    /// the last one: if it were left alone, it could win after its caller had been told that the room was lost.
+    async fn campaign_in_turn(
+        &self,
+        request: &CampaignRequest,
+        until: Instant,
+    ) -> Result<Decided<CampaignAnswer>, ServiceError> {
         loop {
             // Before the try, so that a change between the two is not slept through.
             let mut watch = self.watch(&request.room);
             watch.next().await;
-            let sleep = match self.campaign_for_live_caller(request).await {
+            let answer = self.campaign_for_live_caller(request).await;
+            if Instant::now() >= until {
+                return answer;
+            }
+            let sleep = match answer {
                 Ok(Decided { answer: CampaignAnswer::Lost(view), .. }) => {
                     view.lease.as_ref().map_or(OVERDUE, |lease| lease.retry_after(view.log_time) + OVERDUE)
                 }
@@ -71,7 +80,7 @@ impl RoomService {
                     }
                 }
             };
-            let _ = tokio::time::timeout(sleep, vacated).await;
+            let _ = tokio::time::timeout_at(until.min(Instant::now() + sleep), vacated).await;
         }
     }
 

@@ -343,3 +343,32 @@ async fn a_node_with_an_empty_disk_does_not_found_a_second_cluster() {
     let other = cluster.urls()[(lost + 1) % 3].clone();
     Held::from_answer("two-go-on", &campaign(&other, "two-go-on", "worker-a", 5).await);
 }
+
+/// A waiter's connection closes while its grant is under way; it asks another node with the same key, and is told
+/// that it holds the room. The first node once gave the room back then, and so ended an acknowledged lease.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_room_won_again_by_its_key_is_not_given_back_for_the_connection_that_closed() {
+    let cluster = Cluster::three().await;
+    let urls = cluster.urls();
+    let http = crate::harness::http();
+    for round in 0..40 {
+        let (room, key) = (format!("given-back-{round}"), format!("a-key-of-an-impatient-waiter-{round}"));
+        let campaign = |url: &str| {
+            let body = json!({"candidate_id": "worker-a", "ttl_seconds": 30, "wait_seconds": 10});
+            http.post(format!("{url}/elections/{room}/campaign")).header("Idempotency-Key", &key).json(&body)
+        };
+        let _ = campaign(&urls[round % 3]).timeout(Duration::from_millis(1 + round as u64 / 3)).send().await;
+        let url = &urls[(round + 1) % 3];
+        let answer = eventually("an answer", || async {
+            let response = campaign(url).send().await.ok()?;
+            Some((response.status().as_u16(), response.json().await.ok()?)).filter(|(status, _)| *status == 200)
+        })
+        .await;
+        let held = Held::from_answer(&room, &answer);
+        for _ in 0..4 {
+            tokio::time::sleep(Duration::from_millis(25)).await;
+            let (status, body) = get(&format!("{url}/elections/{room}")).await.unwrap();
+            assert!(status != 200 || body["leader"]["term"] == held.term, "round {round}: {body}");
+        }
+    }
+}
