@@ -4,8 +4,8 @@ use std::io::Write;
 
 use serde_json::json;
 
+use crate::disk_image::Disk;
 use crate::harness::{Cluster, Held, campaign, eventually, renew};
-use crate::power_cut::Disk;
 
 /// Three nodes, of which the raft leader keeps its data on a file system of its own; and the leader's place.
 async fn cluster_on(disk: &Disk) -> (Cluster, usize) {

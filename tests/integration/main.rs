@@ -9,6 +9,7 @@ mod contract;
 mod contract_limits;
 mod contract_waiting;
 mod disk;
+mod disk_image;
 mod message_golden;
 mod openapi;
 mod peer_port;

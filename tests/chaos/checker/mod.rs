@@ -1,0 +1,201 @@
+//! Judges a history. Each promise has a file, with a history that it must reject and one that it must accept.
+//!
+//! Statuses are checked for linearizability room by room. Terms order the grants, so no search is needed: a room
+//! goes from *held under T* to *vacant* or to *held under a higher T*, and never back; two answers contradict each
+//! other only if one ended before the other began. Not checked: the content of the log itself (the state digests
+//! stand for it), metadata, and `consistency=local` reads beyond their terms. An unknown outcome is
+//! open for ever: it may explain what is seen later, and never contradicts anything.
+
+mod convergence;
+mod early;
+mod exclusion;
+mod keys;
+mod liveness;
+#[cfg(test)]
+mod made;
+mod minority;
+mod secrets;
+mod statuses;
+mod terms;
+mod watches;
+
+use std::fmt;
+
+use crate::history::{Answer, Asked, History, Moment, Seen};
+
+/// A broken promise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    pub promise: &'static str,
+    pub what: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.promise, self.what)
+    }
+}
+
+/// What a history amounts to.
+#[derive(Debug, Default)]
+pub struct Verdict {
+    pub violations: Vec<Violation>,
+    pub operations: usize,
+    pub unknown: usize,
+    /// Between the end of one holder's belief and the start of the next one's.
+    pub smallest_gap: Option<i64>,
+    /// From the earliest moment at which a lease could end to the first sign that it had; sorted.
+    pub late: Vec<Moment>,
+    /// Holders that wanted to go on and could not renew in time.
+    pub ran_out: usize,
+    /// The longest time in which no linearizable answer began and came.
+    pub longest_outage: Moment,
+}
+
+impl Verdict {
+    pub fn late_percentile(&self, percent: usize) -> Option<Moment> {
+        self.late.get((self.late.len().max(1) - 1) * percent / 100).copied()
+    }
+}
+
+pub fn check(history: &History) -> Verdict {
+    let (exclusion, smallest_gap) = exclusion::check(history);
+    let (late_violations, late) = liveness::check(history);
+    let violations = [
+        exclusion,
+        terms::check(history),
+        early::check(history),
+        statuses::check(history),
+        keys::check(history),
+        watches::check(history),
+        convergence::check(history),
+        late_violations,
+        minority::check(history),
+        secrets::check(history),
+    ];
+    let counted = history.attempts.iter().filter(|attempt| attempt.asked != Asked::LocalRead);
+    Verdict {
+        violations: violations.concat(),
+        operations: counted.clone().count(),
+        unknown: counted.filter(|attempt| attempt.answer == Answer::Unknown).count(),
+        smallest_gap,
+        late,
+        ran_out: history.stops.iter().filter(|stop| stop.ran_out).count(),
+        longest_outage: longest_outage(history),
+    }
+}
+
+fn longest_outage(history: &History) -> Moment {
+    let served = history.attempts.iter().filter(|attempt| {
+        attempt.asked != Asked::LocalRead && matches!(attempt.answer, Answer::Ok(_) | Answer::NotHolder)
+    });
+    let mut moments: Vec<Moment> = served.filter_map(|attempt| attempt.t1).collect();
+    moments.sort_unstable();
+    moments.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0)
+}
+
+/// A linearizable answer about who holds a room.
+#[derive(Debug, Clone, Copy)]
+struct Observation<'a> {
+    room: usize,
+    t0: Moment,
+    t1: Moment,
+    says: Says<'a>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Says<'a> {
+    Held {
+        holder: &'a str,
+        term: u64,
+    },
+    Vacant,
+    /// The lease of this term has ended.
+    Over {
+        term: u64,
+    },
+}
+
+fn observations(history: &History) -> impl Iterator<Item = Observation<'_>> {
+    history.attempts.iter().filter(|attempt| attempt.asked != Asked::LocalRead).filter_map(|attempt| {
+        let says = match (&attempt.answer, attempt.asked) {
+            (Answer::Ok(Seen::Won { term, .. }), _) => Says::Held { holder: &attempt.holder, term: *term },
+            (Answer::Ok(Seen::Held { holder, term }), _) => Says::Held { holder, term: *term },
+            (Answer::Ok(Seen::Vacant), _) => Says::Vacant,
+            (Answer::Ok(Seen::Resigned { term }), _) => Says::Over { term: *term },
+            (Answer::NotHolder, Asked::Renew { term } | Asked::Resign { term }) => Says::Over { term },
+            _ => return None,
+        };
+        Some(Observation { room: attempt.room, t0: attempt.t0, t1: attempt.t1?, says })
+    })
+}
+
+/// Anything that shows a lease, however stale: room, holder, term, and when it had been shown.
+fn sightings(history: &History) -> impl Iterator<Item = (usize, &str, u64, Moment)> {
+    let local = history.attempts.iter().filter(|attempt| attempt.asked == Asked::LocalRead);
+    let local = local.filter_map(|attempt| match &attempt.answer {
+        Answer::Ok(Seen::Held { holder, term }) => Some((attempt.room, holder.as_str(), *term, attempt.t1?)),
+        _ => None,
+    });
+    let events = history.events.iter().filter_map(|event| {
+        let (holder, term) = event.held.as_ref()?;
+        Some((event.room, holder.as_str(), *term, event.at))
+    });
+    let answers = observations(history).filter_map(|observation| match observation.says {
+        Says::Held { holder, term } => Some((observation.room, holder, term, observation.t1)),
+        _ => None,
+    });
+    answers.chain(local).chain(events)
+}
+
+/// What is known of one lease from its holder's answers.
+#[derive(Debug, Clone)]
+struct Lease<'a> {
+    room: usize,
+    holder: &'a str,
+    term: u64,
+    /// When its holder first knew.
+    won_at: Moment,
+    /// It lasts at least until then, unless it is resigned.
+    lasts_until: Moment,
+    /// The first moment at which it may have been resigned.
+    resigned_from: Option<Moment>,
+    /// Whether a renewal is open that may have made it longer than its holder knows.
+    maybe_longer: bool,
+}
+
+fn leases(history: &History) -> Vec<Lease<'_>> {
+    let mut leases = std::collections::BTreeMap::<u64, Lease>::new();
+    for attempt in &history.attempts {
+        if let (Answer::Ok(Seen::Won { term, valid_for }), Some(t1)) = (&attempt.answer, attempt.t1) {
+            let until = attempt.t0 + valid_for;
+            let lease = leases.entry(*term).or_insert(Lease {
+                room: attempt.room,
+                holder: &attempt.holder,
+                term: *term,
+                won_at: t1,
+                lasts_until: until,
+                resigned_from: None,
+                maybe_longer: false,
+            });
+            lease.won_at = lease.won_at.min(t1);
+            lease.lasts_until = lease.lasts_until.max(until);
+        }
+    }
+    for attempt in &history.attempts {
+        match attempt.asked {
+            Asked::Resign { term } if attempt.answer != Answer::No => {
+                if let Some(lease) = leases.get_mut(&term) {
+                    lease.resigned_from = Some(lease.resigned_from.unwrap_or(Moment::MAX).min(attempt.t0));
+                }
+            }
+            Asked::Renew { term } if attempt.answer == Answer::Unknown => {
+                if let Some(lease) = leases.get_mut(&term) {
+                    lease.maybe_longer = true;
+                }
+            }
+            _ => {}
+        }
+    }
+    leases.into_values().collect()
+}

@@ -1,0 +1,21 @@
+//! No lease secret and no key is anywhere but in answers.
+
+use super::Violation;
+use crate::history::History;
+
+pub fn check(history: &History) -> Vec<Violation> {
+    let leaks = history.rest.leaks.iter();
+    leaks.map(|place| Violation { promise: "secrets", what: format!("a secret is in {place}") }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checker::made::Made;
+
+    #[test]
+    fn a_leak_is_rejected_and_none_accepted() {
+        assert_eq!(check(&Made::new().rest(|rest| rest.leaks = vec!["a file".into()]).done()).len(), 1);
+        assert_eq!(check(&Made::new().done()), []);
+    }
+}

@@ -1,0 +1,343 @@
+//! Three nodes, each in a network of its own on one bridge and, if asked for, on a disk of its own. Everything that
+//! is started here is ended here, however the run ends.
+
+use std::fs::File;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::disk_image::{Disk, run};
+use crate::history::{Moment, SECOND, now};
+
+/// Set for a process that has a network and mounts of its own, which end with it.
+pub const INSIDE: &str = "QUORATE_CHAOS_INSIDE";
+
+/// A process that keeps a network alive, and the two ends of the cable to it.
+struct Network {
+    keeper: Child,
+    end: String,
+    hardware_address: String,
+}
+
+pub struct Node {
+    pub name: String,
+    address: Ipv4Addr,
+    args: Vec<String>,
+    data_dir: PathBuf,
+    log: PathBuf,
+    child: Option<Child>,
+    network: Option<Network>,
+    pub disk: Option<Disk>,
+}
+
+pub struct Lab {
+    pub nodes: Vec<Node>,
+    pub folder: tempfile::TempDir,
+    http: reqwest::Client,
+}
+
+fn binary() -> String {
+    std::env::var("QUORATE_CHAOS_BINARY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_quorate").to_owned())
+}
+
+impl Lab {
+    /// Starts three nodes. Where this process has no network of its own, they are on loopback addresses, and can't
+    /// be cut off.
+    pub async fn start(on_disks: bool, args: &[&str]) -> Result<Lab, String> {
+        let networks = std::env::var_os(INSIDE).is_some();
+        let folder = tempfile::Builder::new().prefix("quorate-chaos-").tempdir().map_err(|error| error.to_string())?;
+        let secret = folder.path().join("secret");
+        std::fs::write(&secret, "canary-secret of the cluster").map_err(|error| error.to_string())?;
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(&secret, private).map_err(|error| error.to_string())?;
+        let own = u8::try_from(std::process::id() % 200).unwrap_or(0);
+        let address = |place: u8| match networks {
+            true => Ipv4Addr::new(10, 99, 0, place + 1),
+            false => Ipv4Addr::new(127, 99, own, place + 1),
+        };
+        let peers: Vec<String> = (0..3).map(|place| format!("n{}={}:7401", place + 1, address(place))).collect();
+        if networks {
+            ip("link set lo up")?;
+            // A lab before this one has left it.
+            let _ = ip("link del chaos0");
+            ip("link add chaos0 type bridge")?;
+            ip("link set chaos0 up")?;
+            ip("addr add 10.99.0.254/24 dev chaos0")?;
+        }
+        let http = reqwest::Client::builder().no_proxy().build().map_err(|error| error.to_string())?;
+        let mut lab = Lab { nodes: Vec::new(), folder, http };
+        for place in 0..3 {
+            let name = format!("n{}", place + 1);
+            let disk = on_disks.then(Disk::make).transpose()?;
+            let data_dir = disk.as_ref().map_or_else(|| lab.folder.path().join(&name), Disk::data_dir);
+            let network = if networks { Some(Network::make(&name, address(place))?) } else { None };
+            let mut all = vec!["--peers".to_owned(), peers.join(",")];
+            all.extend(["--cluster-secret-file".to_owned(), secret.display().to_string()]);
+            all.extend(args.iter().map(ToString::to_string));
+            let log = lab.folder.path().join(format!("{name}.log"));
+            let address = address(place);
+            lab.nodes.push(Node { name, address, args: all, data_dir, log, child: None, network, disk });
+        }
+        for node in 0..3 {
+            lab.start_node(node);
+        }
+        match lab.healed(60 * SECOND).await {
+            Some(_) => Ok(lab),
+            None => Err(format!("three fresh nodes do not become ready\n{}", lab.logs())),
+        }
+    }
+
+    pub fn has_networks(&self) -> bool {
+        self.nodes.iter().all(|node| node.network.is_some())
+    }
+
+    pub fn urls(&self) -> Vec<String> {
+        self.nodes.iter().map(|node| format!("http://{}:7400", node.address)).collect()
+    }
+
+    pub fn start_node(&mut self, place: usize) {
+        self.nodes[place].start();
+    }
+
+    pub fn kill(&mut self, place: usize) {
+        self.nodes[place].kill();
+    }
+
+    pub fn signal(&mut self, place: usize, signal: Signal) {
+        self.nodes[place].signal(signal);
+    }
+
+    /// Whether it ended by itself, and if so, how.
+    pub fn ended(&mut self, place: usize) -> Option<Option<i32>> {
+        let child = self.nodes[place].child.as_mut()?;
+        let status = child.try_wait().unwrap()?;
+        self.nodes[place].child = None;
+        Some(status.code())
+    }
+
+    pub fn is_running(&self, place: usize) -> bool {
+        self.nodes[place].child.is_some()
+    }
+
+    /// What `from` sends to `to` is lost from now on, in silence, as on a broken cable: its frames go to a hardware
+    /// address that nobody has.
+    pub fn cut(&self, from: usize, to: usize) {
+        self.address_book(from, to, "02:00:00:00:00:01");
+    }
+
+    pub fn join(&self, from: usize, to: usize) {
+        let right = &self.nodes[to].network.as_ref().expect("only networks are cut").hardware_address;
+        self.address_book(from, to, right);
+    }
+
+    pub fn join_all(&self) {
+        for (from, to) in [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)] {
+            self.join(from, to);
+        }
+    }
+
+    fn address_book(&self, from: usize, to: usize, hardware_address: &str) {
+        let network = self.nodes[from].network.as_ref().expect("only networks are cut");
+        let (to, end) = (self.nodes[to].address, &network.end);
+        network.ip(&format!("neigh replace {to} lladdr {hardware_address} dev {end} nud permanent")).unwrap();
+    }
+
+    /// Drops what the node's disk has not written, and the node with it; then the disk is there again.
+    pub fn cut_power(&mut self, places: &[usize]) {
+        for place in places {
+            self.nodes[*place].disk.as_ref().expect("only disks of their own lose power").cut_power();
+        }
+        for place in places {
+            self.nodes[*place].kill();
+            let disk = self.nodes[*place].disk.as_ref().unwrap();
+            disk.unmount().unwrap();
+            disk.mount().unwrap();
+        }
+    }
+
+    pub async fn report(&self, place: usize) -> Option<Value> {
+        self.get(place, "/status").await.map(|(_, body)| body)
+    }
+
+    async fn get(&self, place: usize, path: &str) -> Option<(u16, Value)> {
+        let url = format!("http://{}:7400{path}", self.nodes[place].address);
+        let response = self.http.get(url).timeout(Duration::from_secs(1)).send().await.ok()?;
+        let status = response.status().as_u16();
+        Some((status, response.json().await.ok()?))
+    }
+
+    /// Waits until all nodes are ready, and says when they were.
+    pub async fn healed(&self, limit: Moment) -> Option<Moment> {
+        let started = now();
+        while now() < started + limit {
+            let mut ready = true;
+            for place in 0..3 {
+                ready = ready && self.get(place, "/readyz").await.is_some_and(|(status, _)| status == 200);
+            }
+            if ready {
+                return Some(now());
+            }
+            crate::clients::sleep(20_000).await;
+        }
+        None
+    }
+
+    /// The raft leader, as it says itself.
+    pub async fn raft_leader(&self) -> Option<usize> {
+        for place in 0..3 {
+            if self.report(place).await.is_some_and(|report| report["role"] == "raft_leader") {
+                return Some(place);
+            }
+        }
+        None
+    }
+
+    /// The last words of each node.
+    pub fn logs(&self) -> String {
+        let mut text = String::new();
+        for node in &self.nodes {
+            let log = std::fs::read_to_string(&node.log).unwrap_or_default();
+            let lines: Vec<&str> = log.lines().collect();
+            text += &format!("--- {} ---\n{}\n", node.name, lines[lines.len().saturating_sub(15)..].join("\n"));
+        }
+        text
+    }
+
+    /// The files in which one of the secrets is: the logs, and all that the nodes have stored.
+    pub fn leaks(&self, secrets: &[String]) -> Vec<String> {
+        let mut files: Vec<PathBuf> = Vec::new();
+        for node in &self.nodes {
+            files.push(node.log.clone());
+            collect(&node.data_dir, &mut files);
+        }
+        let mut leaks = Vec::new();
+        for file in files {
+            let content = std::fs::read(&file).unwrap_or_default();
+            let has = |needle: &[u8]| content.windows(needle.len()).any(|window| window == needle);
+            if secrets.iter().any(|secret| has(secret.as_bytes())) {
+                leaks.push(file.display().to_string());
+            }
+        }
+        leaks
+    }
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.path().is_dir() { collect(&entry.path(), files) } else { files.push(entry.path()) }
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        self.nodes.clear();
+        if std::env::var_os(INSIDE).is_some() {
+            let _ = ip("link del chaos0");
+        }
+    }
+}
+
+impl Node {
+    fn start(&mut self) {
+        assert!(self.child.is_none(), "{} runs already", self.name);
+        let log = File::options().create(true).append(true).open(&self.log).unwrap();
+        let mut command = match &self.network {
+            // It becomes the program, so the process id is the node's.
+            Some(network) => {
+                let mut command = Command::new("nsenter");
+                command.arg(format!("--net=/proc/{}/ns/net", network.keeper.id())).arg("--").arg(binary());
+                command
+            }
+            None => Command::new(binary()),
+        };
+        command
+            .args(["serve", "--name", &self.name])
+            .args(["--listen", &format!("{}:7400", self.address)])
+            .args(["--peer-listen", &format!("{}:7401", self.address)])
+            .arg("--data-dir")
+            .arg(&self.data_dir)
+            .args(["--campaigns-per-minute", "1000000", "--max-watches-per-client", "1000"])
+            .args(&self.args)
+            .env("NO_COLOR", "1")
+            .env_remove("RUST_LOG")
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log);
+        self.child = Some(command.spawn().unwrap());
+    }
+
+    fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        let Some(child) = &self.child else { return };
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        // It may have ended by itself a moment ago.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+impl Network {
+    fn make(name: &str, address: Ipv4Addr) -> Result<Network, String> {
+        let mut keep = Command::new("unshare");
+        keep.args(["--net", "sleep", "infinity"]).stdin(Stdio::null());
+        let keeper = keep.spawn().map_err(|error| error.to_string())?;
+        let (here, end) = (format!("to-{name}"), format!("eth-{name}"));
+        let mut network = Network { keeper, end: end.clone(), hardware_address: String::new() };
+        network.is_apart()?;
+        ip(&format!("link add {here} type veth peer name {end}"))?;
+        ip(&format!("link set {end} netns {}", network.keeper.id()))?;
+        ip(&format!("link set {here} master chaos0 up"))?;
+        network.ip("link set lo up")?;
+        network.ip(&format!("addr add {address}/24 dev {end}"))?;
+        network.ip(&format!("link set {end} up"))?;
+        let shown = network.ip(&format!("-o link show {end}"))?;
+        let after = shown.split("link/ether ").nth(1).and_then(|rest| rest.split(' ').next());
+        after.ok_or("no hardware address")?.clone_into(&mut network.hardware_address);
+        Ok(network)
+    }
+
+    /// Waits until the keeper has left our network for its own.
+    fn is_apart(&self) -> Result<(), String> {
+        let ours = std::fs::read_link("/proc/self/ns/net").map_err(|error| error.to_string())?;
+        for _ in 0..500 {
+            let theirs = std::fs::read_link(format!("/proc/{}/ns/net", self.keeper.id()));
+            if theirs.is_ok_and(|theirs| theirs != ours) {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Err("no network of its own for a node".to_owned())
+    }
+
+    fn ip(&self, args: &str) -> Result<String, String> {
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net=/proc/{}/ns/net", self.keeper.id())).args(["--", "ip"]).args(args.split(' '));
+        run(&mut command)
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        let _ = self.keeper.kill();
+        let _ = self.keeper.wait();
+    }
+}
+
+fn ip(args: &str) -> Result<String, String> {
+    run(Command::new("ip").args(args.split(' ')))
+}

@@ -1,0 +1,232 @@
+//! One run: nodes, clients, faults, rest, verdict.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use crate::checker::{self, Verdict};
+use crate::clients::{Client, KEY_CANARY, World, keep_watching, sleep};
+use crate::faults::{Scenario, strike};
+use crate::history::{Answer, Asked, Attempt, History, MILLI, Moment, Rest, SECOND, Sample, Seen, now};
+use crate::lab::Lab;
+
+const ROOMS: usize = 8;
+/// How long nodes may take to stand alike and to serve, once nothing is done to them any more.
+const REST_MAX: Moment = 30 * SECOND;
+/// A run in which more than this remains unknown proves too little.
+const UNKNOWN_PERCENT_MAX: usize = 20;
+
+pub struct Outcome {
+    pub scenario: Scenario,
+    pub seed: u64,
+    pub faults: usize,
+    pub verdict: Verdict,
+}
+
+impl Outcome {
+    pub fn row(&self) -> String {
+        let verdict = &self.verdict;
+        let millis = |value: Option<Moment>| value.map_or("-".to_owned(), |value| (value / MILLI).to_string());
+        let gap = verdict.smallest_gap.map_or("-".to_owned(), |gap| format!("{:.1}", gap as f64 / 1_000.0));
+        let late = [50, 99, 100].map(|percent| millis(verdict.late_percentile(percent))).join(" / ");
+        format!(
+            "| {} | {} | {} | {} | {:.2} % | {} | {} | {} | {} | {} |",
+            self.scenario.name(),
+            self.seed,
+            self.faults,
+            verdict.operations,
+            100.0 * verdict.unknown as f64 / verdict.operations.max(1) as f64,
+            verdict.longest_outage / MILLI,
+            gap,
+            late,
+            verdict.ran_out,
+            verdict.violations.len()
+        )
+    }
+}
+
+pub const HEAD: &str = "\
+| scenario | seed | faults | operations | unknown | longest outage, ms | smallest exclusion gap, ms | late expiry p50 / p99 / max, ms | holders that ran out | violations |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |";
+
+/// Runs a scenario for so long, and judges it. An error is that it can't be run here.
+pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcome, String> {
+    // Small numbers, so that snapshots and the end of old log entries are part of it.
+    let args = ["--snapshot-every", "700", "--log-entries-kept", "1000"];
+    let mut lab = Lab::start(scenario.needs_disks(), &args).await?;
+    if scenario.needs_networks() && !lab.has_networks() {
+        return Err("no network of its own for each node".to_owned());
+    }
+    let world = World::new(lab.urls(), ROOMS + 1, seed);
+    let mut clients = tokio::task::JoinSet::new();
+    for room in 0..ROOMS {
+        for wait_seconds in [0, 0, 10] {
+            clients.spawn(world.client().contend(room, wait_seconds));
+        }
+    }
+    for _ in 0..3 {
+        clients.spawn(world.client().keep_reading());
+    }
+    let mut observers = tokio::task::JoinSet::new();
+    let mut open = Vec::new();
+    for node in 0..3 {
+        for room in 0..ROOMS {
+            let stream = Arc::new(AtomicU64::new(0));
+            open.push(stream.clone());
+            observers.spawn(keep_watching(world.clone(), node, room, stream));
+        }
+        observers.spawn(keep_sampling(world.clone(), node));
+    }
+
+    let mut random = StdRng::seed_from_u64(seed);
+    let ends_at = now() + length;
+    let mut faults = 0;
+    let mut trouble = Vec::new();
+    while now() < ends_at && trouble.is_empty() {
+        sleep(random.random_range(500..4_000) * MILLI).await;
+        let fault = strike(&mut lab, scenario, &mut random).await;
+        faults += 1;
+        let took = fault.healed.map(|healed| (healed - fault.undone.min(healed)) / MILLI);
+        println!(
+            "{:>6} ms before the end: {}; healed after {took:?} ms",
+            ends_at.saturating_sub(now()) / MILLI,
+            fault.name
+        );
+        if fault.healed.is_none() {
+            trouble.push(format!("nodes that do not serve {} s after: {}", REST_MAX / SECOND, fault.name));
+        }
+        world.recorder.record(|history| history.faults.push(fault));
+        for place in 0..3 {
+            if let Some(code) = lab.ended(place) {
+                trouble.push(format!("n{} ended by itself with {code:?}", place + 1));
+            }
+        }
+    }
+    sleep(2 * SECOND).await;
+    world.closing.store(true, Ordering::SeqCst);
+    let all_ended =
+        tokio::time::timeout(Duration::from_secs(40), async { while clients.join_next().await.is_some() {} });
+    if all_ended.await.is_err() {
+        trouble.push("clients that do not end".to_owned());
+    }
+    let mut rest = come_to_rest(&lab, &world, &open).await;
+    observers.shutdown().await;
+    rest.not_served.extend(trouble);
+    let mut secrets = world.secrets.lock().unwrap().clone();
+    // All would take long; the oldest have had the most time to leak.
+    secrets.truncate(10);
+    secrets.push(KEY_CANARY.to_owned());
+    secrets.push("canary-secret".to_owned());
+    rest.leaks = lab.leaks(&secrets);
+    let mut history = world.recorder.take();
+    history.rest = rest;
+    history.attempts.sort_by_key(|attempt| attempt.t0);
+    let verdict = checker::check(&history);
+    if !verdict.violations.is_empty() {
+        explain(&history, &verdict, &lab, &format!("{}-{seed}", scenario.name()));
+    }
+    let count = |wanted: fn(&Attempt) -> bool| history.attempts.iter().filter(|attempt| wanted(attempt)).count();
+    let won =
+        count(|attempt| attempt.asked == Asked::Campaign && matches!(attempt.answer, Answer::Ok(Seen::Won { .. })));
+    let renewed = count(|attempt| matches!((attempt.asked, &attempt.answer), (Asked::Renew { .. }, Answer::Ok(_))));
+    let resigned = count(|attempt| matches!((attempt.asked, &attempt.answer), (Asked::Resign { .. }, Answer::Ok(_))));
+    let (events, samples) = (history.events.len(), history.samples.len());
+    println!("won {won}, renewed {renewed}, resigned {resigned}, events {events}, reports of nodes {samples}");
+    let each = [won, renewed, resigned, events, samples].into_iter().all(|count| count > 10);
+    let enough = each && verdict.operations > 100 && verdict.unknown * 100 <= verdict.operations * UNKNOWN_PERCENT_MAX;
+    assert!(enough && faults > 0, "too weak to prove anything: {faults} faults, {verdict:?}");
+    Ok(Outcome { scenario, seed, faults, verdict })
+}
+
+/// Writes down all that is known, for whoever has to find the bug.
+fn explain(history: &History, verdict: &Verdict, lab: &Lab, name: &str) {
+    for violation in verdict.violations.iter().take(10) {
+        println!("VIOLATION of {violation}");
+    }
+    println!("{}", lab.logs());
+    let folder = std::env::temp_dir().join(format!("quorate-chaos-{name}"));
+    let mut text = String::new();
+    for attempt in &history.attempts {
+        let _ = writeln!(text, "{attempt:?}");
+    }
+    for part in [format!("{:#?}", history.faults), format!("{:#?}", history.stops), format!("{:#?}", history.rest)] {
+        let _ = writeln!(text, "{part}");
+    }
+    for event in &history.events {
+        let _ = writeln!(text, "{event:?}");
+    }
+    let written = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(folder.join("history.txt"), text));
+    for node in &lab.nodes {
+        let log = format!("{}.log", node.name);
+        let _ = std::fs::copy(lab.folder.path().join(&log), folder.join(&log));
+    }
+    println!("history and logs: {} ({written:?})", folder.display());
+}
+
+async fn keep_sampling(world: Arc<World>, node: usize) {
+    let url = format!("{}/status", world.urls[node]);
+    loop {
+        let asked = world.http.get(&url).timeout(Duration::from_millis(500)).send().await;
+        if let Ok(response) = asked
+            && let Ok(report) = response.json::<serde_json::Value>().await
+            && let Some(applied_index) = report["applied_index"].as_u64()
+        {
+            let state_digest = report["state_digest"].to_string();
+            let sample = Sample { node, at: now(), applied_index, state_digest };
+            world.recorder.record(|history| history.samples.push(sample));
+        }
+        sleep(200 * MILLI).await;
+    }
+}
+
+/// Each node serves everything once; then all leases end, and all nodes and streams show it.
+async fn come_to_rest(lab: &Lab, world: &Arc<World>, open: &[Arc<AtomicU64>]) -> Rest {
+    let mut rest = Rest::default();
+    let deadline = now() + REST_MAX;
+    for node in 0..3 {
+        while !serves(world.client().at(node)).await {
+            if now() > deadline {
+                rest.not_served.push(format!("n{} does not serve after all faults", node + 1));
+                break;
+            }
+            sleep(200 * MILLI).await;
+        }
+    }
+    let mut reader = world.client().at(0);
+    for room in 0..ROOMS {
+        while reader.read(room, Asked::Read).await != Answer::Ok(Seen::Vacant) && now() < deadline {
+            sleep(100 * MILLI).await;
+        }
+    }
+    rest.rooms = vec![None; ROOMS];
+    loop {
+        let mut nodes = Vec::new();
+        for node in 0..3 {
+            if let Some(report) = lab.report(node).await {
+                nodes.push((report["applied_index"].as_u64().unwrap_or(0), report["state_digest"].to_string()));
+            }
+        }
+        let alike = nodes.len() == 3 && nodes.iter().all(|node| node.0 == nodes[0].0);
+        if alike || now() > deadline {
+            rest.nodes = nodes;
+            break;
+        }
+        sleep(50 * MILLI).await;
+    }
+    sleep(SECOND).await;
+    rest.open_streams = open.iter().map(|stream| stream.load(Ordering::SeqCst)).filter(|stream| *stream != 0).collect();
+    rest
+}
+
+async fn serves(mut client: Client) -> bool {
+    let Ok(holding) = client.campaign(ROOMS, 0, false).await else { return false };
+    let read =
+        matches!(client.read(ROOMS, Asked::Read).await, Answer::Ok(Seen::Held { term, .. }) if term == holding.term);
+    let until = now() + 2 * SECOND;
+    let Some(holding) = client.hold(holding, until).await else { return false };
+    read && client.resign(&holding).await
+}
