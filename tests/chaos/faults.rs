@@ -19,7 +19,7 @@ const HEALING_MAX: Moment = 30 * SECOND;
 pub enum Scenario {
     /// kill -9 of the raft leader, a follower, two nodes, all.
     Kill,
-    /// SIGSTOP of the raft leader or a follower, for 1 s or 5 s.
+    /// SIGSTOP of the raft leader or a follower, for 1, 5 or 30 s.
     Pause,
     /// SIGTERM and start, one node after the other.
     Restart,
@@ -65,11 +65,15 @@ pub async fn strike(lab: &mut Lab, scenario: Scenario, random: &mut StdRng) -> F
     let follower = (leader + random.random_range(1..=2)) % 3;
     let mut fault = match scenario {
         Scenario::Kill => kill(lab, leader, follower, random).await,
-        Scenario::Pause => pause(lab, leader, follower, random).await,
+        Scenario::Pause => {
+            // Long ones are rare, or short runs would be nothing else.
+            let seconds = [1, 5, 1, 5, 1, 5, 1, 5, 1, 30][random.random_range(0..10)];
+            pause(lab, leader, follower, seconds, random).await
+        }
         Scenario::Restart => restart(lab).await,
         Scenario::Mix => match random.random_range(0..8) {
             0..4 => kill(lab, leader, follower, random).await,
-            4..7 => pause(lab, leader, follower, random).await,
+            4..7 => pause(lab, leader, follower, [1, 5][random.random_range(0..2)], random).await,
             _ => restart(lab).await,
         },
         Scenario::Cut => cut(lab, leader, follower, random).await,
@@ -107,10 +111,9 @@ async fn kill(lab: &mut Lab, leader: usize, follower: usize, random: &mut StdRng
     fault
 }
 
-async fn pause(lab: &mut Lab, leader: usize, follower: usize, random: &mut StdRng) -> Fault {
+async fn pause(lab: &mut Lab, leader: usize, follower: usize, seconds: u64, random: &mut StdRng) -> Fault {
     let (name, place) =
         if random.random_bool(0.6) { ("pause the raft leader", leader) } else { ("pause a follower", follower) };
-    let seconds = if random.random_bool(0.5) { 1 } else { 5 };
     lab.signal(place, Signal::STOP);
     let from = now();
     sleep(seconds * SECOND).await;

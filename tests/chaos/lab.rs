@@ -196,6 +196,16 @@ impl Lab {
         None
     }
 
+    /// The highest raft term of all nodes: each raft election raises it.
+    pub async fn raft_term(&self) -> u64 {
+        let mut highest = 0;
+        for place in 0..3 {
+            let report = self.report(place).await;
+            highest = highest.max(report.and_then(|report| report["raft_term"].as_u64()).unwrap_or(0));
+        }
+        highest
+    }
+
     /// The last words of each node.
     pub fn logs(&self) -> String {
         let mut text = String::new();

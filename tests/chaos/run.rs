@@ -88,14 +88,13 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
     let mut trouble = Vec::new();
     while now() < ends_at && trouble.is_empty() {
         sleep(random.random_range(500..4_000) * MILLI).await;
+        let raft_term = lab.raft_term().await;
         let fault = strike(&mut lab, scenario, &mut random).await;
         faults += 1;
-        let took = fault.healed.map(|healed| (healed - fault.undone.min(healed)) / MILLI);
-        println!(
-            "{:>6} ms before the end: {}; healed after {took:?} ms",
-            ends_at.saturating_sub(now()) / MILLI,
-            fault.name
-        );
+        let left = ends_at.saturating_sub(now()) / MILLI;
+        let took = fault.healed.map(|healed| healed.saturating_sub(fault.undone) / MILLI);
+        let terms = lab.raft_term().await - raft_term;
+        println!("{left:>7} ms left: {}; healed after {took:?} ms; {terms} raft terms more", fault.name);
         if fault.healed.is_none() {
             trouble.push(format!("nodes that do not serve {} s after: {}", REST_MAX / SECOND, fault.name));
         }

@@ -146,14 +146,14 @@ fn help_and_version_are_answers() {
 async fn what_another_node_has_is_not_taken_from_it() {
     let cluster = Cluster::single().await;
     let running = &cluster.nodes[0].settings;
-    let folder = cluster.folder.path();
+    let folder = tempfile::tempdir().unwrap();
     let (listen, peer_listen) = (format!("{}:7400", running.address), format!("{}:7401", running.address));
     let remedy = "is another node running? choose another address with";
-    refuses(folder, &["--listen", &listen], &[&format!("--listen {listen}"), "Address already in use", remedy]);
+    refuses(folder.path(), &["--listen", &listen], &[&format!("--listen {listen}"), "Address already in use", remedy]);
     let says = [&format!("--peer-listen {peer_listen}"), "Address already in use", remedy];
-    refuses(folder, &["--peer-listen", &peer_listen], &says);
+    refuses(folder.path(), &["--peer-listen", &peer_listen], &says);
     let data_dir = running.data_dir.to_str().unwrap();
-    refuses(folder, &["--data-dir", data_dir], &["--data-dir: ", "in use by another process", "stop that one"]);
+    refuses(folder.path(), &["--data-dir", data_dir], &["--data-dir: ", "in use by another process", "stop that one"]);
     assert!(cluster.nodes[0].is_ready().await);
 }
 

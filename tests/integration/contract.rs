@@ -441,9 +441,8 @@ async fn health_routes_tell_how_the_node_is() {
     let status = node.get("/status").await;
     status.has_fields(
         200,
-        "applied_index cluster_id committed_index last_log_index live_leases \
-                  log_entries_written log_flushes members name node_id raft_leader raft_term ready role \
-         state_digest version",
+        "applied_index cluster_id committed_index last_log_index live_leases log_entries_written log_flushes members \
+         name node_id raft_leader raft_term ready role state_digest version",
     );
     assert_eq!((&status.body["name"], &status.body["raft_leader"]), (&json!("n1"), &json!("n1")));
     assert_eq!((&status.body["role"], &status.body["ready"]), (&json!("raft_leader"), &json!(true)));
@@ -462,4 +461,27 @@ async fn health_routes_tell_how_the_node_is() {
         assert_eq!(again.body[field], status.body[field], "{field}");
     }
     assert_eq!(node.renew("health-room", &held.token).await.held("health-room").term, held.term);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_names_the_node_that_decided_whichever_was_asked() {
+    let cluster = Cluster::three().await;
+    let decides = &cluster.nodes[cluster.raft_leader().await].settings.name;
+    let room = "who-decides";
+    for node in &cluster.nodes {
+        let caller = Caller::of(node).await;
+        let won = caller.campaign(room, json!({"candidate_id": "worker-a"})).await;
+        let held = won.held(room);
+        let renewed = caller.renew(room, &held.token).await;
+        let seen = caller.status(room).await;
+        let lost = caller.campaign(room, json!({"candidate_id": "worker-b"})).await;
+        let stale = caller.resign(room, &"A".repeat(43)).await;
+        stale.is_error(404, "lease_not_current");
+        let resigned = caller.resign(room, &held.token).await;
+        for answer in [&won, &renewed, &seen, &lost, &resigned] {
+            assert_eq!((answer.status, answer.header("x-quorate-node")), (200, decides.as_str()), "{}", answer.text);
+        }
+        let local = caller.get(&format!("/elections/{room}?consistency=local")).await;
+        assert_eq!(local.header("x-quorate-node"), node.settings.name, "a local look is nobody else's");
+    }
 }
