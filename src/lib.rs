@@ -8,10 +8,10 @@
 //! 8  cli                                     what a person types, one file per group
 //! 7  node                                    puts the parts together; owns start and stop
 //! 6  config  telemetry                       settings; tracing set-up
-//! 5  http                                    the edge: JSON in, JSON out
-//! 4  service                                 one method per thing a user can do
-//! 3  consensus                               agree on commands, then apply them
-//! 2  storage  peer                           disk; other nodes
+//! 5  http                     client         the edges: JSON in, JSON out
+//! 4  service                    |            one method per thing a user can do
+//! 3  consensus                  |            agree on commands, then apply them
+//! 2  storage  peer              |            disk; other nodes
 //! 1  raft_types  codec  clock  random  wire  small shared vocabulary
 //! 0  domain                                  the rules of a room; no IO at all
 //! ```
@@ -24,6 +24,7 @@
 #![warn(missing_docs)]
 
 pub mod cli;
+pub mod client;
 pub mod clock;
 pub mod codec;
 pub mod config;

@@ -1,15 +1,18 @@
 //! Real nodes: the built program, on loopback addresses of its own, over HTTP; and the storage layer on real disks.
 
 mod caller;
+mod client_probe;
+mod client_proxy;
+mod disk_image;
 mod harness;
 
 mod cli;
+mod client_lease;
 mod cluster;
 mod contract;
 mod contract_limits;
 mod contract_waiting;
 mod disk;
-mod disk_image;
 mod message_golden;
 mod openapi;
 mod peer_port;

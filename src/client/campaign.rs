@@ -1,0 +1,249 @@
+//! A campaign: one wish to lead, with one idempotency key, however often and at whichever node it is repeated.
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use secrecy::SecretString;
+use zeroize::Zeroizing;
+
+use super::error::ClientError;
+use super::holder_clock::Deadline;
+use super::leadership::Leadership;
+use super::retry::{Backoff, Call, random_share};
+use super::{Client, Election};
+use crate::domain::{ContenderId, LeaseDuration, Metadata};
+use crate::random::{SystemRandom, random_bytes};
+use crate::wire::{CampaignRequest, CampaignResponse, Lost, Won};
+
+/// How long a node is asked to hold a waiting campaign. A node that hangs is noticed after this and a little.
+const LONG_POLL: Duration = Duration::from_secs(15);
+
+/// A waiting campaign that was answered this much before its time was not held at all: a node without
+/// `wait_seconds` answers at once, and is then asked again when it says so.
+const LONG_POLL_SLACK: Duration = Duration::from_secs(1);
+
+/// A campaign that hasn't been sent yet.
+#[must_use = "a campaign does nothing until it is tried"]
+pub struct Campaign {
+    election: Election,
+    request: CampaignRequest,
+    /// Made with the campaign: the lease that a lost answer granted is found again by it, at any node.
+    idempotency_key: SecretString,
+    on_waiting: Box<dyn Fn(Waiting<'_>) + Send + Sync>,
+}
+
+/// How a campaign went. Losing is not an error.
+#[derive(Debug)]
+#[must_use]
+pub enum Attempt<L> {
+    /// This candidate leads.
+    Won(L),
+    /// Somebody else does, or this candidate's name does by another campaign.
+    Held(Lost),
+}
+
+/// What a waiting campaign waits for.
+#[derive(Debug, Clone, Copy)]
+pub enum Waiting<'a> {
+    /// Somebody leads.
+    Held(&'a Lost),
+    /// No node could decide; it is tried again.
+    Trouble(&'a ClientError),
+}
+
+/// A lease that nobody renews: its owner has to.
+#[derive(Debug)]
+#[must_use = "the lease blocks the room until it ends"]
+pub struct Granted {
+    /// What the node answered.
+    pub won: Won,
+    /// Which node that was.
+    pub server: String,
+    /// When the lease ends, on this machine's clocks.
+    pub valid_until: Deadline,
+}
+
+/// How long to go on.
+#[derive(Clone, Copy)]
+enum Patience {
+    /// One decision is enough.
+    Once,
+    Until(Deadline),
+    Endless,
+}
+
+impl Patience {
+    fn remaining(self, client: &Client) -> Duration {
+        match self {
+            Patience::Once => Duration::ZERO,
+            Patience::Until(deadline) => deadline.remaining(client.caller.clock.now()),
+            Patience::Endless => Duration::MAX,
+        }
+    }
+}
+
+impl Campaign {
+    pub(super) fn new(election: Election, contender: ContenderId) -> Campaign {
+        let key = Zeroizing::new(random_bytes::<32>(&SystemRandom));
+        let request =
+            CampaignRequest { candidate_id: contender, ttl_seconds: None, metadata: None, wait_seconds: None };
+        Campaign {
+            election,
+            request,
+            idempotency_key: SecretString::from(URL_SAFE_NO_PAD.encode(*key)),
+            on_waiting: Box::new(|_| {}),
+        }
+    }
+
+    /// How long the lease lasts without a renewal: whole seconds, 5 to 300. Without this, 30.
+    ///
+    /// # Errors
+    /// If it is something else.
+    pub fn ttl(mut self, ttl: Duration) -> Result<Campaign, ClientError> {
+        let whole = Some(ttl.as_secs()).filter(|_| ttl.subsec_nanos() == 0);
+        let Some(duration) = whole.and_then(LeaseDuration::from_secs) else {
+            return Err(ClientError::Invalid("a TTL is 5 to 300 whole seconds".into()));
+        };
+        self.request.ttl_seconds = Some(duration);
+        Ok(self)
+    }
+
+    /// What everybody shall see beside the name, such as an address.
+    ///
+    /// # Errors
+    /// If it is longer than 1,024 characters or 4,096 bytes.
+    pub fn metadata(mut self, metadata: &str) -> Result<Campaign, ClientError> {
+        self.request.metadata = Some(Metadata::new(metadata)?);
+        Ok(self)
+    }
+
+    /// Called whenever a waiting campaign learns what it waits for.
+    pub fn on_waiting(mut self, tell: impl Fn(Waiting<'_>) + Send + Sync + 'static) -> Campaign {
+        self.on_waiting = Box::new(tell);
+        self
+    }
+
+    /// Takes the room if nobody has it.
+    ///
+    /// If the future is dropped meanwhile, the room may be taken until the lease ends.
+    ///
+    /// # Errors
+    /// See [`ClientError`]. After `OutcomeUnknown` the room may be taken until the lease ends.
+    pub async fn try_once(self) -> Result<Attempt<Leadership>, ClientError> {
+        self.lead(Patience::Once).await
+    }
+
+    /// Waits for the room for as long as it takes.
+    ///
+    /// # Errors
+    /// Only if waiting doesn't help.
+    pub async fn wait(self) -> Result<Leadership, ClientError> {
+        match self.lead(Patience::Endless).await? {
+            Attempt::Won(leadership) => Ok(leadership),
+            Attempt::Held(_) => unreachable!("endless patience ends with a lease or an error"),
+        }
+    }
+
+    /// Waits for the room, but not longer than `patience`.
+    ///
+    /// # Errors
+    /// If waiting doesn't help, or no node could decide when the time was over.
+    pub async fn wait_timeout(self, patience: Duration) -> Result<Attempt<Leadership>, ClientError> {
+        let until = Deadline::new(self.election.client.caller.clock.now(), patience);
+        self.lead(Patience::Until(until)).await
+    }
+
+    /// As [`Campaign::wait_timeout`], but nobody renews the lease: for programs that hand the token on.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn unattended(self, patience: Duration) -> Result<Attempt<Granted>, ClientError> {
+        let until = Deadline::new(self.election.client.caller.clock.now(), patience);
+        self.campaign(if patience.is_zero() { Patience::Once } else { Patience::Until(until) }).await
+    }
+
+    async fn lead(self, patience: Patience) -> Result<Attempt<Leadership>, ClientError> {
+        Ok(match self.campaign(patience).await? {
+            Attempt::Won(granted) => Attempt::Won(Leadership::start(self.election, granted)),
+            Attempt::Held(lost) => Attempt::Held(lost),
+        })
+    }
+
+    async fn campaign(&self, patience: Patience) -> Result<Attempt<Granted>, ClientError> {
+        let client = &self.election.client;
+        let clock = &client.caller.clock;
+        let mut backoff = Backoff::new();
+        // First without a wait: who waits wants to know for whom.
+        let mut long_poll = Duration::ZERO;
+        loop {
+            let asked_at = clock.now();
+            let answer = self.ask(long_poll).await;
+            let remaining = patience.remaining(client);
+            match answer {
+                // Most of a lease that was granted while the node held this request may have passed before the
+                // answer came. The same question again says what is left, counted from a later moment.
+                Ok(Attempt::Won(granted)) if granted.is_stale(clock.now()) => {
+                    long_poll = Duration::ZERO;
+                    continue;
+                }
+                Ok(Attempt::Won(granted)) => return Ok(Attempt::Won(granted)),
+                Ok(Attempt::Held(lost)) => {
+                    if remaining.is_zero() {
+                        return Ok(Attempt::Held(lost));
+                    }
+                    (self.on_waiting)(Waiting::Held(&lost));
+                    let was_held = clock.now().since(asked_at) + LONG_POLL_SLACK >= long_poll;
+                    if !was_held {
+                        tokio::time::sleep(self.time_to_ask_again(&lost).min(remaining)).await;
+                    }
+                    backoff = Backoff::new();
+                }
+                Err(error) => {
+                    if !error.may_retry() || remaining.is_zero() {
+                        return Err(error);
+                    }
+                    (self.on_waiting)(Waiting::Trouble(&error));
+                    let pause = backoff.next(&random_share()).max(error.retry_after().unwrap_or_default());
+                    tokio::time::sleep(pause.min(remaining)).await;
+                }
+            }
+            let whole_seconds = patience.remaining(client).min(LONG_POLL).as_secs();
+            long_poll = Duration::from_secs(whole_seconds);
+        }
+    }
+
+    /// Later than the node says by up to a tenth of the lease, so that a crowd doesn't come back as one.
+    fn time_to_ask_again(&self, lost: &Lost) -> Duration {
+        let lease_duration = self.request.lease_duration().as_duration();
+        Duration::from_millis(lost.retry_after_ms.max(100)) + random_share().up_to_a_tenth_of(lease_duration)
+    }
+
+    async fn ask(&self, long_poll: Duration) -> Result<Attempt<Granted>, ClientError> {
+        let Election { client, room } = &self.election;
+        let wait_seconds = u8::try_from(long_poll.as_secs()).ok().filter(|seconds| *seconds > 0);
+        let request = CampaignRequest { wait_seconds, ..self.request.clone() };
+        let call = Call {
+            idempotency_key: Some(&self.idempotency_key),
+            long_poll,
+            ..Call::post(format!("/elections/{room}/campaign"), &request)
+        };
+        let deadline = Deadline::new(client.caller.clock.now(), client.request_deadline + long_poll);
+        let answer = client.caller.call(&call, deadline).await?;
+        Ok(match answer.body {
+            CampaignResponse::Won(won) => {
+                let valid_until = Deadline::new(answer.sent_at, Duration::from_millis(won.valid_for_ms));
+                Attempt::Won(Granted { won, server: answer.server, valid_until })
+            }
+            CampaignResponse::Lost(lost) => Attempt::Held(lost),
+        })
+    }
+}
+
+impl Granted {
+    /// Whether a tenth of what was granted has passed.
+    fn is_stale(&self, now: super::HolderInstant) -> bool {
+        let valid_for = Duration::from_millis(self.won.valid_for_ms);
+        self.valid_until.remaining(now) < valid_for * 9 / 10
+    }
+}

@@ -1,0 +1,149 @@
+//! What can go wrong for a client, sorted by what its user can do about it.
+
+use std::time::Duration;
+
+use crate::domain::InvalidId;
+use crate::wire::{ErrorBody, ErrorCode};
+
+/// Why a request has no answer. That somebody else leads is not an error.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// The request makes no sense, or isn't safe to send. Nothing was sent.
+    #[error("{0}")]
+    Invalid(String),
+    /// A node understood the request and says no; asking another node wouldn't help.
+    #[error("{}", refused(.0))]
+    Refused(Refusal),
+    /// Nothing was changed, and nothing will be: no node was reached that could decide.
+    #[error("no node can decide: {0}")]
+    Unavailable(String),
+    /// The request may or may not have been carried out, or will be.
+    #[error("whether the request was carried out is unknown: {0}")]
+    OutcomeUnknown(String),
+}
+
+/// A node's reasoned no.
+#[derive(Debug, Clone)]
+pub struct Refusal {
+    /// HTTP status.
+    pub status: u16,
+    /// The stable code of the contract.
+    pub code: String,
+    /// For people.
+    pub message: String,
+    /// Under which the node's trace events have it.
+    pub request_id: String,
+    /// When it may be worth asking again.
+    pub retry_after: Option<Duration>,
+}
+
+impl Refusal {
+    pub(super) fn new(status: u16, body: ErrorBody) -> Refusal {
+        let message = match body.details {
+            Some(details) => format!("{}: {details}", body.error),
+            None => body.error,
+        };
+        let retry_after = body.retry_after_ms.map(Duration::from_millis);
+        Refusal { status, code: body.code, message, request_id: body.request_id, retry_after }
+    }
+
+    /// Whether the code is this one.
+    pub fn is(&self, code: ErrorCode) -> bool {
+        self.code == code.as_str()
+    }
+
+    /// Whether it is a matter of time.
+    pub(super) fn may_pass(&self) -> bool {
+        self.is(ErrorCode::RateLimited) || self.is(ErrorCode::CapacityExceeded)
+    }
+}
+
+fn refused(refusal: &Refusal) -> String {
+    let Refusal { code, message, request_id, .. } = refusal;
+    format!("{message} ({code}, request {request_id})")
+}
+
+impl ClientError {
+    /// Whether the same request may succeed later. A campaign must be repeated with the same key, which
+    /// [`Campaign`](super::Campaign) does.
+    pub fn may_retry(&self) -> bool {
+        match self {
+            ClientError::Invalid(_) => false,
+            ClientError::Refused(refusal) => refusal.may_pass(),
+            ClientError::Unavailable(_) | ClientError::OutcomeUnknown(_) => true,
+        }
+    }
+
+    /// Whether a lease may live in spite of this error: one that was held before, or one that a campaign won
+    /// without hearing of it. Only a node's word that the lease is not current proves the contrary.
+    pub fn may_still_hold(&self) -> bool {
+        !matches!(self, ClientError::Refused(refusal) if refusal.is(ErrorCode::LeaseNotCurrent))
+    }
+
+    /// The contract's code, if a node gave one.
+    pub fn code(&self) -> Option<&str> {
+        match self {
+            ClientError::Refused(refusal) => Some(&refusal.code),
+            _ => None,
+        }
+    }
+
+    /// When it may be worth asking again, if a node said so.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            ClientError::Refused(refusal) => refusal.retry_after,
+            _ => None,
+        }
+    }
+}
+
+impl From<InvalidId> for ClientError {
+    fn from(invalid: InvalidId) -> Self {
+        ClientError::Invalid(invalid.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(code: ErrorCode) -> ClientError {
+        let body = ErrorBody {
+            error: "no".into(),
+            code: code.as_str().into(),
+            details: Some("because".into()),
+            retry_after_ms: Some(1500),
+            request_id: "req_1".into(),
+        };
+        ClientError::Refused(Refusal::new(code.status(), body))
+    }
+
+    #[test]
+    fn only_proof_ends_a_lease() {
+        assert!(!refusal(ErrorCode::LeaseNotCurrent).may_still_hold());
+        for code in [ErrorCode::RateLimited, ErrorCode::AuthenticationFailed, ErrorCode::InvalidInput] {
+            assert!(refusal(code).may_still_hold(), "{code:?}");
+        }
+        assert!(ClientError::Unavailable(String::new()).may_still_hold());
+        assert!(ClientError::OutcomeUnknown(String::new()).may_still_hold());
+    }
+
+    #[test]
+    fn what_time_can_mend_may_be_retried() {
+        assert!(refusal(ErrorCode::RateLimited).may_retry());
+        assert!(refusal(ErrorCode::CapacityExceeded).may_retry());
+        assert!(ClientError::Unavailable(String::new()).may_retry());
+        assert!(ClientError::OutcomeUnknown(String::new()).may_retry());
+        assert!(!refusal(ErrorCode::InvalidTtl).may_retry());
+        assert!(!refusal(ErrorCode::LeaseNotCurrent).may_retry());
+        assert!(!ClientError::Invalid(String::new()).may_retry());
+        assert_eq!(refusal(ErrorCode::RateLimited).retry_after(), Some(Duration::from_millis(1500)));
+    }
+
+    #[test]
+    fn a_refusal_reads_as_a_sentence_with_what_support_needs() {
+        let text = refusal(ErrorCode::Forbidden).to_string();
+        assert_eq!(text, "no: because (forbidden, request req_1)");
+    }
+}

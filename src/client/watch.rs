@@ -1,0 +1,209 @@
+//! A room as a stream that outlives nodes.
+//!
+//! The events of a node are hints: a node may lag behind. So what is passed on after each connect is a
+//! linearizable read, and events of an earlier term than one that was seen are left out.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::time::Duration;
+
+use futures::{Stream, StreamExt};
+
+use super::Election;
+use super::error::{ClientError, Refusal};
+use super::retry::{Backoff, Call, random_share};
+use crate::domain::FencingToken;
+use crate::wire::{ErrorBody, ErrorCode, RoomStatus, WatchEvent};
+
+/// A node sends something every 15 s. One that is silent for longer has gone without saying so.
+const SILENCE_MAX: Duration = Duration::from_secs(20);
+/// A node opens a stream within this.
+const OPEN_DEADLINE: Duration = Duration::from_secs(4);
+/// An event with the longest metadata is well below this.
+const EVENT_BYTES_MAX: usize = 64 * 1024;
+
+type Bytes = Pin<Box<dyn Stream<Item = Result<Vec<u8>, ()>> + Send>>;
+
+/// See [`Election::watch`].
+pub(super) fn watch(election: Election) -> impl Stream<Item = Result<WatchEvent, ClientError>> + Send + use<> {
+    let reader = Reader { election, source: None, backoff: Backoff::new(), seen: FencingToken(0), failed: false };
+    futures::stream::unfold(reader, |mut reader| async move {
+        if reader.failed {
+            return None;
+        }
+        let item = reader.next().await;
+        reader.failed = item.is_err();
+        Some((item, reader))
+    })
+}
+
+struct Reader {
+    election: Election,
+    source: Option<Source>,
+    backoff: Backoff,
+    /// The highest term that was passed on.
+    seen: FencingToken,
+    failed: bool,
+}
+
+/// One connection.
+struct Source {
+    server: String,
+    bytes: Bytes,
+    events: Events,
+    is_fresh: bool,
+}
+
+impl Reader {
+    async fn next(&mut self) -> Result<WatchEvent, ClientError> {
+        loop {
+            let Some(source) = &mut self.source else {
+                self.connect().await?;
+                continue;
+            };
+            match source.next_event().await {
+                Some(event) => {
+                    let first = std::mem::take(&mut source.is_fresh);
+                    let event = if first { re_read(&self.election, event).await } else { event };
+                    let term = event.leader.as_ref().map(|leader| leader.term);
+                    if term.is_some_and(|term| term < self.seen) {
+                        continue;
+                    }
+                    self.seen = term.unwrap_or(self.seen);
+                    self.backoff = Backoff::new();
+                    return Ok(event);
+                }
+                None => {
+                    let server = std::mem::take(&mut source.server);
+                    tracing::debug!(%server, room = %self.election.room, "the watch stream ended; another is opened");
+                    self.election.client.caller.leave(&server);
+                    self.source = None;
+                }
+            }
+        }
+    }
+
+    /// Tries nodes until one opens a stream.
+    async fn connect(&mut self) -> Result<(), ClientError> {
+        let caller = self.election.client.caller.clone();
+        let call = Call::get(format!("/elections/{}/watch", self.election.room));
+        for tries in 1_usize.. {
+            let server = caller.current_server().to_owned();
+            let opened = tokio::time::timeout(OPEN_DEADLINE, caller.request(&server, &call).send()).await;
+            let mut asked_to_pause = Duration::ZERO;
+            if let Ok(Ok(response)) = opened {
+                let status = response.status();
+                if status.is_success() {
+                    let bytes = response.bytes_stream().map(|chunk| chunk.map(|bytes| bytes.to_vec()).map_err(drop));
+                    let events = Events::default();
+                    self.source = Some(Source { server, bytes: Box::pin(bytes), events, is_fresh: true });
+                    return Ok(());
+                }
+                let body = tokio::time::timeout(OPEN_DEADLINE, response.json::<ErrorBody>()).await;
+                if let Ok(Ok(body)) = body
+                    && status.is_client_error()
+                {
+                    let refusal = Refusal::new(status.as_u16(), body);
+                    if !refusal.is(ErrorCode::RateLimited) {
+                        return Err(ClientError::Refused(refusal));
+                    }
+                    asked_to_pause = refusal.retry_after.unwrap_or_default();
+                }
+            }
+            caller.leave(&server);
+            if tries.is_multiple_of(caller.urls.len()) {
+                tokio::time::sleep(self.backoff.next(&random_share()).max(asked_to_pause)).await;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a node shows first may be old. What the cluster agrees on isn't, if it can be had.
+async fn re_read(election: &Election, shown: WatchEvent) -> WatchEvent {
+    match election.status().await {
+        Ok(RoomStatus { status, leader, retry_after_ms, .. }) => WatchEvent { status, leader, retry_after_ms, ..shown },
+        Err(error) => {
+            tracing::debug!(%error, "no fresh read; what the node shows has to do");
+            shown
+        }
+    }
+}
+
+impl Source {
+    async fn next_event(&mut self) -> Option<WatchEvent> {
+        loop {
+            if let Some(event) = self.events.ready.pop_front() {
+                return Some(event);
+            }
+            match tokio::time::timeout(SILENCE_MAX, self.bytes.next()).await {
+                Ok(Some(Ok(chunk))) => self.events.read(&chunk)?,
+                _ => return None,
+            }
+        }
+    }
+}
+
+/// Reads server-sent events.
+#[derive(Default)]
+struct Events {
+    line: Vec<u8>,
+    data: String,
+    ready: VecDeque<WatchEvent>,
+}
+
+impl Events {
+    /// `None` if what came can't be a stream of ours.
+    fn read(&mut self, chunk: &[u8]) -> Option<()> {
+        for byte in chunk {
+            match byte {
+                b'\n' => self.end_of_line(),
+                b'\r' => {}
+                _ => self.line.push(*byte),
+            }
+            if self.line.len() + self.data.len() > EVENT_BYTES_MAX {
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    fn end_of_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        if line.is_empty() {
+            // An event of a later version is not an error: the next one may be read.
+            if let Ok(event) = serde_json::from_str(&std::mem::take(&mut self.data)) {
+                self.ready.push_back(event);
+            }
+        } else if let Some(data) = String::from_utf8_lossy(&line).strip_prefix("data:") {
+            self.data.push_str(data.strip_prefix(' ').unwrap_or(data));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVENT: &str = "event: state\nretry: 1000\ndata: {\"schema_version\":1,\"election_id\":\"nightly-report\",\
+        \"status\":\"vacant\",\"leader\":null,\"retry_after_ms\":0,\"observed_at\":\"1970-01-01T00:00:00.000Z\"}\n\n";
+
+    #[test]
+    fn events_are_read_however_they_are_cut() {
+        let stream = format!("{EVENT}:\n\n: a comment\n\ndata: not JSON\n\n{}", EVENT.replace('\n', "\r\n"));
+        for size in [1, 7, stream.len()] {
+            let mut events = Events::default();
+            for chunk in stream.as_bytes().chunks(size) {
+                events.read(chunk).unwrap();
+            }
+            assert_eq!(events.ready.len(), 2, "in pieces of {size}");
+            assert!(events.ready.iter().all(|event| event.leader.is_none()));
+        }
+    }
+
+    #[test]
+    fn an_endless_line_is_not_kept() {
+        let mut events = Events::default();
+        assert!(events.read(&vec![b'x'; EVENT_BYTES_MAX + 1]).is_none());
+    }
+}

@@ -1,0 +1,296 @@
+//! The client library against real nodes: who leads, for how long, and what it takes to lose.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use futures::StreamExt;
+use quorate::client::{
+    Attempt, Client, ClientError, Election, HolderClock, HolderInstant, Leadership, LeadershipState, LossReason,
+    SystemHolderClock, Waiting,
+};
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::client_probe::Probe;
+use crate::client_proxy::{Fault, Proxy};
+use crate::harness::{Cluster, Node, eventually, get, post};
+
+const TTL: Duration = Duration::from_secs(5);
+
+fn election(urls: impl IntoIterator<Item = String>, room: &str) -> Election {
+    Client::builder().urls(urls).build().unwrap().election(room).unwrap()
+}
+
+async fn lead(election: &Election, candidate: &str) -> Leadership {
+    let campaign = election.campaign(candidate).unwrap().ttl(TTL).unwrap();
+    match campaign.try_once().await.unwrap() {
+        Attempt::Won(leadership) => leadership,
+        Attempt::Held(lost) => panic!("{lost:?}"),
+    }
+}
+
+async fn keeps_its_term_for(leadership: &Leadership, duration: Duration) {
+    let until = Instant::now() + duration;
+    while Instant::now() < until {
+        assert!(leadership.is_held(), "{:?}", *leadership.state().borrow());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn renewals(leadership: &Leadership) -> u64 {
+    match &*leadership.state().borrow() {
+        LeadershipState::Held(standing) => standing.renewals,
+        LeadershipState::Lost(reason) => panic!("{reason}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leadership_is_renewed_until_it_is_given_up_and_then_the_next_one_leads_at_once() {
+    let cluster = Cluster::single().await;
+    let election = election(cluster.urls(), "lib-handover");
+    let first = lead(&election, "worker-a").await;
+    let (term, token) = (first.term(), first.token());
+    let (tell, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    let waiting = election.campaign("worker-b").unwrap().ttl(TTL).unwrap().on_waiting(move |waiting| {
+        let Waiting::Held(lost) = waiting else { panic!("{waiting:?}") };
+        tell.send(lost.leader.clone().unwrap().candidate_id.to_string()).unwrap();
+    });
+    let waiting = tokio::spawn(waiting.wait());
+    assert_eq!(heard.recv().await.unwrap(), "worker-a");
+    // Longer than the lease.
+    keeps_its_term_for(&first, TTL + Duration::from_secs(1)).await;
+    assert!(renewals(&first) >= 3);
+    assert!((Duration::from_secs(1)..=TTL * 8 / 10).contains(&first.remaining()), "{:?}", first.remaining());
+
+    assert!(!token.is_cancelled());
+    first.resign().await.unwrap();
+    let resigned_at = Instant::now();
+    assert!(token.is_cancelled());
+    let second = waiting.await.unwrap().unwrap();
+    assert!(resigned_at.elapsed() < Duration::from_secs(1), "{:?}", resigned_at.elapsed());
+    assert!(second.term() > term);
+    // What was granted to a waiter counts from a moment after its wait.
+    assert!(second.remaining() > TTL / 2, "{:?}", second.remaining());
+    assert_eq!(election.status().await.unwrap().leader.unwrap().candidate_id.as_str(), "worker-b");
+
+    let third = election.campaign("worker-c").unwrap().wait_timeout(Duration::from_millis(1_500)).await.unwrap();
+    assert!(matches!(third, Attempt::Held(lost) if lost.leader.clone().unwrap().term == second.term()));
+    drop(second);
+    eventually("a dropped leadership resigns", || async {
+        election.status().await.unwrap().leader.is_none().then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn work_runs_under_a_leadership_and_is_dropped_with_it() {
+    let mut cluster = Cluster::single().await;
+    let election = election(cluster.urls(), "lib-work-runs");
+    let output = lead(&election, "worker-a").await.run(async { 7 }).await;
+    assert_eq!(output, Ok(7));
+    assert!(election.status().await.unwrap().leader.is_none(), "it resigns when the work is done");
+
+    let leadership = lead(&election, "worker-a").await;
+    let started = Instant::now();
+    cluster.nodes[0].kill();
+    let output = leadership.run(std::future::pending::<()>()).await;
+    assert_eq!(output, Err(LossReason::Uncertain));
+    assert!(started.elapsed() <= TTL, "{:?}", started.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_term_survives_kill_9_of_each_node_in_turn() {
+    let mut cluster = Cluster::three().await;
+    let election = election(cluster.urls(), "lib-rolling");
+    let probe = Probe::start(cluster.urls());
+    let mut leadership = lead(&election, "worker-a").await;
+    let mut survived = 0;
+    for place in [0, 1, 2, 0, 1, 2] {
+        cluster.nodes[place].kill();
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        cluster.nodes[place].start_again();
+        cluster.ready().await;
+        let excuse = probe.excuse();
+        if leadership.is_held() {
+            survived += 1;
+            let status = election.status().await.unwrap();
+            assert_eq!(status.leader.unwrap().term, leadership.term());
+        } else {
+            let gap = excuse.expect("the term was lost although the cluster was there");
+            eprintln!("excused: the cluster committed nothing for {gap:?}");
+            leadership = election.campaign("worker-a").unwrap().ttl(TTL).unwrap().wait().await.unwrap();
+        }
+    }
+    assert!(survived >= 3, "only {survived} of 6");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_all_nodes_gone_authority_ends_in_time() {
+    let mut cluster = Cluster::three().await;
+    let election = election(cluster.urls(), "lib-all-gone");
+    for signal in [Signal::STOP, Signal::KILL] {
+        let leadership = lead(&election, "worker-a").await;
+        let renewed = eventually("a renewal", || async { (renewals(&leadership) > 0).then(Instant::now) }).await;
+        cluster.nodes.iter().for_each(|node| node.signal(signal));
+        let reason = leadership.lost().await;
+        let lost_after = renewed.elapsed();
+        assert_eq!(reason, LossReason::Uncertain);
+        assert!(leadership.token().is_cancelled() && !leadership.is_held());
+        // Another renewal may have come between the first and the signal.
+        assert!(lost_after <= TTL * 8 / 10 + Duration::from_millis(250), "{lost_after:?}");
+        assert!(lost_after >= TTL / 2, "{lost_after:?}");
+        if signal == Signal::STOP {
+            cluster.nodes.iter().for_each(|node| node.signal(Signal::CONT));
+            cluster.ready().await;
+            assert!(!leadership.is_held(), "what was lost stays lost");
+            drop(leadership);
+            eventually("the room is free again", || async {
+                election.status().await.ok()?.leader.is_none().then_some(())
+            })
+            .await;
+        }
+    }
+    cluster.nodes.iter_mut().for_each(Node::kill);
+    let asked = Instant::now();
+    let client = Client::builder().urls(cluster.urls()).request_deadline(Duration::from_secs(1)).build().unwrap();
+    let refused = client.election("lib-all-gone").unwrap().status().await.unwrap_err();
+    assert!(matches!(refused, ClientError::Unavailable(_)), "{refused}");
+    assert!(asked.elapsed() < Duration::from_secs(2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_hangs_costs_a_moment_and_no_term() {
+    let cluster = Cluster::three().await;
+    let hanging = Proxy::start(cluster.urls()[0].clone(), |_, _| Fault::Delay(Duration::from_secs(60))).await;
+    let urls = [hanging.url.clone(), cluster.urls()[1].clone(), cluster.urls()[2].clone()];
+    let election = election(urls, "lib-hanging");
+    let leadership = lead(&election, "worker-a").await;
+    keeps_its_term_for(&leadership, TTL).await;
+    assert_eq!(hanging.requests(), 1, "the node that answers is asked first from then on");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_answer_is_asked_for_again_and_loses_nothing() {
+    let cluster = Cluster::single().await;
+    let proxy =
+        Proxy::start(
+            cluster.urls()[0].clone(),
+            |_, count| {
+                if count.is_multiple_of(2) { Fault::CutAnswer } else { Fault::Pass }
+            },
+        )
+        .await;
+    let election = election([proxy.url.clone()], "lib-cut-answers");
+    // The first answer is lost: its lease is found again by the key.
+    let leadership = lead(&election, "worker-a").await;
+    assert_eq!(proxy.requests(), 2);
+    keeps_its_term_for(&leadership, TTL * 2).await;
+    let (_, room) = get(&format!("{}/elections/lib-cut-answers", cluster.urls()[0])).await.unwrap();
+    assert_eq!(room["leader"]["term"], leadership.term().0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn neither_failures_nor_strange_answers_are_taken_for_a_loss() {
+    let cluster = Cluster::single().await;
+    let proxy = Proxy::start(cluster.urls()[0].clone(), |_, _| Fault::Pass).await;
+    let election = election([proxy.url.clone()], "lib-strange");
+    let leadership = lead(&election, "worker-a").await;
+    for (status, body) in [
+        (503, r#"{"error":"No quorum","code":"unavailable","retry_after_ms":1000,"request_id":"req_1"}"#),
+        (503, r#"{"error":"Unknown","code":"outcome_unknown","request_id":"req_1"}"#),
+        (500, r#"{"error":"A bug","code":"internal_error","request_id":"req_1"}"#),
+        (502, "<h1>Bad gateway</h1>"),
+        (404, "<h1>Not found</h1>"),
+        (200, "<h1>Welcome to this hotel</h1>"),
+        (429, r#"{"error":"Slow","code":"rate_limited","retry_after_ms":300,"request_id":"req_1"}"#),
+    ] {
+        let before = renewals(&leadership);
+        // Two failures, each renewal.
+        proxy.set(move |_, count| if count % 3 < 2 { Fault::Answer(status, body) } else { Fault::Pass });
+        eventually("another renewal", || async { (renewals(&leadership) > before).then_some(()) }).await;
+        assert!(leadership.is_held());
+    }
+    proxy.set(|_, _| Fault::Answer(404, r#"{"error":"Not current","code":"lease_not_current","request_id":"req_1"}"#));
+    let asked = Instant::now();
+    assert_eq!(leadership.lost().await, LossReason::NotCurrent);
+    assert!(asked.elapsed() < TTL / 2, "proof ends it at once");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_that_was_ended_elsewhere_is_a_proven_loss() {
+    let cluster = Cluster::single().await;
+    let election = election(cluster.urls(), "lib-elsewhere");
+    let leadership = lead(&election, "worker-a").await;
+    let ended = election.resign(leadership.leader_token().clone()).await.unwrap().unwrap();
+    assert_eq!(ended.previous_term, leadership.term());
+    assert_eq!(leadership.lost().await, LossReason::NotCurrent);
+    assert!(election.resign(leadership.leader_token().clone()).await.unwrap().is_none(), "it had ended already");
+    assert!(leadership.resign().await.is_ok(), "there is nothing left to give up");
+}
+
+/// The kernel's clocks, and what a test adds to the one that counts suspends.
+#[derive(Default)]
+struct SleepyClock(Mutex<Duration>);
+
+impl HolderClock for SleepyClock {
+    fn now(&self) -> HolderInstant {
+        let now = SystemHolderClock.now();
+        HolderInstant { boot: now.boot + *self.0.lock().unwrap(), ..now }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_that_slept_wakes_up_without_authority() {
+    let cluster = Cluster::single().await;
+    let clock = Arc::new(SleepyClock::default());
+    let client = Client::builder().urls(cluster.urls()).clock(clock.clone()).build().unwrap();
+    let leadership = lead(&client.election("lib-sleepy").unwrap(), "worker-a").await;
+    *clock.0.lock().unwrap() += Duration::from_secs(3);
+    assert!(leadership.remaining() < Duration::from_secs(1), "{:?}", leadership.remaining());
+    eventually("a renewal, for it is overdue", || async { (renewals(&leadership) > 0).then_some(()) }).await;
+    assert!(leadership.is_held());
+    let token = leadership.token();
+    *clock.0.lock().unwrap() += Duration::from_secs(4);
+    assert!(!leadership.is_held(), "at once, without asking anybody");
+    assert!(token.is_cancelled());
+    assert_eq!(leadership.lost().await, LossReason::Uncertain);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_goes_on_at_another_node_when_its_own_is_killed() {
+    let mut cluster = Cluster::three().await;
+    let url = cluster.urls()[1].clone();
+    let election = election(cluster.urls(), "lib-watch-1");
+    let mut watch = Box::pin(election.watch());
+    let first = watch.next().await.unwrap().unwrap();
+    assert!(first.leader.is_none());
+    let campaign = format!("{url}/elections/lib-watch-1/campaign");
+    let (_, won) = post(&campaign, json!({"candidate_id": "worker-a", "ttl_seconds": 60})).await.unwrap();
+    let event = watch.next().await.unwrap().unwrap();
+    assert_eq!(json!(event.leader.unwrap().term), won["leader"]["term"]);
+
+    cluster.nodes[0].kill();
+    let event = tokio::time::timeout(Duration::from_secs(10), watch.next()).await.unwrap().unwrap().unwrap();
+    assert_eq!(json!(event.leader.unwrap().term), won["leader"]["term"], "a fresh read comes first");
+    let resign = format!("{url}/elections/lib-watch-1/resign");
+    eventually("a resignation", || async {
+        (post(&resign, json!({"leader_token": won["leader_token"]})).await?.0 == 200).then_some(())
+    })
+    .await;
+    let vacant = async { while watch.next().await.unwrap().unwrap().leader.is_some() {} };
+    tokio::time::timeout(Duration::from_secs(10), vacant).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_asking_again_cannot_mend_is_told_at_once() {
+    let cluster = Cluster::single_with(&["--no-elections"]).await;
+    let election = election(cluster.urls(), "lib-forbidden");
+    for error in [
+        election.status().await.unwrap_err(),
+        election.campaign("worker-a").unwrap().wait().await.err().unwrap(),
+        Box::pin(election.watch()).next().await.unwrap().unwrap_err(),
+    ] {
+        assert_eq!(error.code(), Some("forbidden"), "{error}");
+        assert!(!error.may_retry());
+    }
+}

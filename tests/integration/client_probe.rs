@@ -1,0 +1,56 @@
+//! What the cluster itself did meanwhile: a client can't renew at a cluster that commits nothing.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+/// A cluster that commits nothing for longer than this can cost a lease of 5 s its term: authority ends after 4 s,
+/// of which up to 1.85 s have passed before the renewal. That happens where the disk or the processors are busy with
+/// something else, and it is not the client's fault.
+const EXCUSE: Duration = Duration::from_millis(1_700);
+
+/// Writes all the time, at any node, and remembers the longest time without a success.
+pub struct Probe {
+    state: Arc<Mutex<State>>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+struct State {
+    last: Instant,
+    longest: Duration,
+}
+
+impl Probe {
+    pub fn start(urls: Vec<String>) -> Probe {
+        let state = Arc::new(Mutex::new(State { last: Instant::now(), longest: Duration::ZERO }));
+        let (seen, client) = (state.clone(), crate::harness::http());
+        let task = tokio::spawn(async move {
+            for count in 0_usize.. {
+                let url = format!("{}/elections/probe-{:08}/campaign", urls[count % urls.len()], count % 10_000);
+                let request = client.post(url).json(&json!({"candidate_id": "probe", "ttl_seconds": 5}));
+                let answer = request.timeout(Duration::from_millis(500)).send().await;
+                if answer.is_ok_and(|answer| answer.status().is_success()) {
+                    let mut seen = seen.lock().unwrap();
+                    seen.longest = seen.longest.max(seen.last.elapsed());
+                    seen.last = Instant::now();
+                }
+                tokio::time::sleep(Duration::from_millis(40)).await;
+            }
+        });
+        Probe { state, task }
+    }
+
+    /// Whether the cluster was away for so long that a lease of 5 s may be lost. Starts anew.
+    pub fn excuse(&self) -> Option<Duration> {
+        let mut state = self.state.lock().unwrap();
+        let longest = std::mem::take(&mut state.longest).max(state.last.elapsed());
+        (longest > EXCUSE).then_some(longest)
+    }
+}
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
