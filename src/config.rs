@@ -23,6 +23,7 @@ use thiserror::Error;
 use tracing_subscriber::EnvFilter;
 
 pub use raw::{RawConfig, unknown_variables};
+pub use secret_file::access_tokens;
 
 /// Valid settings of a node.
 #[derive(Debug, Clone)]

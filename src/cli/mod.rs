@@ -1,8 +1,15 @@
 //! What a person types, and the number that a script gets back.
 
 mod bench;
+mod connect;
+mod events;
 mod healthcheck;
+mod hold;
+mod lead;
+mod rooms;
+mod run;
 pub mod serve;
+mod version;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -10,6 +17,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::client::ClientError;
 use crate::config::ConfigError;
 
 /// Leader election as a service that survives the loss of a node.
@@ -24,31 +32,85 @@ struct Cli {
 enum Command {
     /// Run a node
     Serve(Box<serve::ServeArgs>),
+    /// Lead a room, and run a command for as long as that lasts
+    Run(Box<run::RunArgs>),
+    /// Lead a room, and print an event for each change
+    Hold(Box<hold::HoldArgs>),
+    /// Make a room with an id that nobody can guess
+    Create(rooms::CreateArgs),
+    /// Say who leads a room
+    Status(rooms::StatusArgs),
+    /// Say who leads a room, at each change
+    Watch(rooms::WatchArgs),
+    /// Campaign once for a room, and print the answer
+    Campaign(rooms::CampaignArgs),
+    /// Give up a room, by its token
+    Resign(rooms::ResignArgs),
     /// Measure a running cluster with a bounded load
     Bench(bench::BenchArgs),
     /// Ask nodes whether they can serve: exit code 0 if all can, 69 if not
     Healthcheck(healthcheck::HealthcheckArgs),
+    /// Print a script that completes this command line in a shell
+    Completions(version::CompletionsArgs),
+    /// Print the version
+    Version(version::VersionArgs),
+    /// The process between `run` and its command
+    #[command(hide = true)]
+    Guardian(run::guardian::GuardianArgs),
+    /// What becomes the command of `run`
+    #[command(hide = true)]
+    Exec(run::guardian::ExecArgs),
 }
 
 /// How the process ends, as scripts and service managers see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Exit {
-    /// All is done.
-    Success = 0,
-    /// The command line makes no sense.
-    Usage = 64,
-    /// The cluster wasn't reached, or can't serve.
-    Unreachable = 69,
-    /// A bug, or a machine that fails.
-    Internal = 70,
-    /// The configuration or the data directory can't be used. A restart won't help.
-    Configuration = 78,
+    /// 0: all is done.
+    Success,
+    /// 10: somebody else leads, and waiting wasn't wanted.
+    Held,
+    /// 11: somebody else led all the time.
+    WaitedInVain,
+    /// 20: the leadership is lost, or it is uncertain whether it is.
+    Lost,
+    /// 64: the command line makes no sense.
+    Usage,
+    /// 69: the cluster wasn't reached, or can't serve.
+    Unreachable,
+    /// 70: a bug, or a machine that fails.
+    Internal,
+    /// 77: the cluster doesn't let this client do it.
+    NotAllowed,
+    /// 78: the configuration or the data directory can't be used. A restart won't help.
+    Configuration,
+    /// The code of a command that was run.
+    Child(u8),
+    /// 128 and the signal that ended it.
+    Signal(u8),
+}
+
+impl Exit {
+    /// The number.
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Success => 0,
+            Exit::Held => 10,
+            Exit::WaitedInVain => 11,
+            Exit::Lost => 20,
+            Exit::Usage => 64,
+            Exit::Unreachable => 69,
+            Exit::Internal => 70,
+            Exit::NotAllowed => 77,
+            Exit::Configuration => 78,
+            Exit::Child(code) => code,
+            Exit::Signal(number) => number.saturating_add(128),
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {
-        ExitCode::from(exit as u8)
+        ExitCode::from(exit.code())
     }
 }
 
@@ -67,6 +129,11 @@ impl Failure {
         Failure { exit: Exit::Unreachable, error: error.into() }
     }
 
+    /// The command line makes no sense.
+    pub fn usage(error: impl Into<anyhow::Error>) -> Failure {
+        Failure { exit: Exit::Usage, error: error.into() }
+    }
+
     /// The configuration or the data directory can't be used.
     pub fn configuration(error: impl Into<anyhow::Error>) -> Failure {
         Failure { exit: Exit::Configuration, error: error.into() }
@@ -77,7 +144,11 @@ impl Failure {
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Failure {
         let error = error.into();
-        let exit = if error.is::<ConfigError>() { Exit::Configuration } else { Exit::Internal };
+        let exit = match error.downcast_ref::<ClientError>() {
+            Some(error) => connect::exit_for(error),
+            None if error.is::<ConfigError>() => Exit::Configuration,
+            None => Exit::Internal,
+        };
         Failure { exit, error }
     }
 }
@@ -89,12 +160,23 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Err(error) => return refuse(&error),
     };
     let result = match cli.command {
-        Command::Serve(args) => serve::run(*args),
-        Command::Bench(args) => bench::run(&args),
-        Command::Healthcheck(args) => healthcheck::run(&args),
+        Command::Serve(args) => serve::run(*args).map(|()| Exit::Success),
+        Command::Run(args) => run::run(&args),
+        Command::Hold(args) => hold::run(&args),
+        Command::Create(args) => rooms::create(&args),
+        Command::Status(args) => rooms::status(&args),
+        Command::Watch(args) => rooms::watch(&args),
+        Command::Campaign(args) => rooms::campaign(&args),
+        Command::Resign(args) => rooms::resign(&args),
+        Command::Bench(args) => bench::run(&args).map(|()| Exit::Success),
+        Command::Healthcheck(args) => healthcheck::run(&args).map(|()| Exit::Success),
+        Command::Completions(args) => version::completions(&args, &mut Cli::command()),
+        Command::Version(args) => version::version(&args),
+        Command::Guardian(args) => run::guardian::guard(&args),
+        Command::Exec(args) => run::guardian::exec(&args),
     };
     match result {
-        Ok(()) => Exit::Success,
+        Ok(exit) => exit,
         Err(failure) => {
             report(&failure.error);
             failure.exit
@@ -120,6 +202,7 @@ fn report(error: &anyhow::Error) {
     }
 }
 
+<<<<<<< HEAD
 /// An error with its causes. Many errors name their cause themselves; it isn't said a second time then.
 fn in_one_line(error: &anyhow::Error) -> String {
     let mut line = String::new();
@@ -134,10 +217,14 @@ fn in_one_line(error: &anyhow::Error) -> String {
 }
 
 /// Every environment variable that some command reads.
+=======
+/// Every environment variable that some command reads, or sets for the command that it runs.
+>>>>>>> 79f0f62 (cli: create, status, watch, campaign, resign, hold and run, with a guardian between run and its command)
 fn known_variables() -> Vec<String> {
     let cli = Cli::command();
     let arguments = cli.get_subcommands().flat_map(|command| command.get_arguments());
-    arguments.filter_map(|argument| argument.get_env()).map(|name| name.to_string_lossy().into_owned()).collect()
+    let read = arguments.filter_map(|argument| argument.get_env()).map(|name| name.to_string_lossy().into_owned());
+    read.chain([rooms::TOKEN_VARIABLE].into_iter().chain(run::VARIABLES).map(ToOwned::to_owned)).collect()
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
@@ -217,14 +304,16 @@ mod tests {
     #[test]
     fn exit_codes_are_those_of_the_manual() {
         let codes = [Exit::Success, Exit::Usage, Exit::Unreachable, Exit::Internal, Exit::Configuration];
-        assert_eq!(codes.map(|exit| exit as u8), [0, 64, 69, 70, 78]);
+        assert_eq!(codes.map(Exit::code), [0, 64, 69, 70, 78]);
+        let codes = [Exit::Held, Exit::WaitedInVain, Exit::Lost, Exit::NotAllowed, Exit::Child(3), Exit::Signal(15)];
+        assert_eq!(codes.map(Exit::code), [10, 11, 20, 77, 3, 143]);
         assert_eq!(Failure::from(anyhow::anyhow!("a bug")).exit, Exit::Internal);
     }
 
     #[test]
     fn the_variables_of_all_commands_are_known() {
         let known = known_variables();
-        for name in ["QUORATE_CONFIG", "QUORATE_PEERS", "QUORATE_LOG", "QUORATE_URL"] {
+        for name in ["QUORATE_CONFIG", "QUORATE_PEERS", "QUORATE_LOG", "QUORATE_URL", "QUORATE_TERM"] {
             assert!(known.iter().any(|other| other == name), "{name}");
         }
     }

@@ -10,9 +10,10 @@
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
 
 /// One reading of the holder's clocks; good only for differences on one machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HolderInstant {
     /// Since boot, suspends included.
     pub boot: Duration,
@@ -53,8 +54,8 @@ fn read(id: ClockId) -> Duration {
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// A moment after which something must not be relied on any more.
-#[derive(Debug, Clone, Copy)]
+/// A moment after which something must not be relied on any more. It means the same to all processes of a machine.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Deadline {
     from: HolderInstant,
     after: Duration,

@@ -163,6 +163,11 @@ impl Leadership {
         !self.remaining().is_zero()
     }
 
+    /// When acting is no longer allowed, by the last renewal.
+    pub fn authority(&self) -> Deadline {
+        self.shared.times().authority
+    }
+
     /// The state, to be watched.
     pub fn state(&self) -> watch::Receiver<LeadershipState> {
         self.shared.state.subscribe()
@@ -275,6 +280,8 @@ impl Shared {
 
     /// Ends the leadership; the first reason stays.
     fn end(&self, reason: LossReason) {
+        // Before the reason: whoever learns that it is over must find nothing that says the contrary.
+        self.cancellation.cancel();
         self.state.send_if_modified(|state| {
             let held = matches!(state, LeadershipState::Held(_));
             if held {
@@ -282,7 +289,6 @@ impl Shared {
             }
             held
         });
-        self.cancellation.cancel();
     }
 
     async fn lost(&self) -> LossReason {

@@ -2,21 +2,25 @@
 
 mod caller;
 mod client_probe;
+mod client_process;
 mod client_proxy;
 mod disk_image;
 mod harness;
 
 mod cli;
+mod client_cli;
 mod client_lease;
 mod cluster;
 mod contract;
 mod contract_limits;
 mod contract_waiting;
 mod disk;
+mod hold;
 mod message_golden;
 mod openapi;
 mod peer_port;
 mod power_cut;
+mod run;
 mod secrets;
 mod storage;
 mod storage_damage;

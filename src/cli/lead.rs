@@ -1,0 +1,215 @@
+//! What `quorate hold` and `quorate run` have in common: the way to a leadership, and signals on it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::connect::{ConnectArgs, advise, exit_for, parse_ttl};
+use super::events::{Emitter, Event};
+use super::{Exit, Failure};
+use crate::client::{Attempt, Client, ClientError, Election, Leadership, LossReason, Waiting};
+use crate::random::{SystemRandom, random_bytes};
+
+/// Who wants to lead, and how long to wait for it.
+#[derive(Debug, clap::Args)]
+pub struct LeadArgs {
+    /// Name to campaign under [default: host:pid:random]
+    #[arg(long, env = "QUORATE_CANDIDATE", value_name = "NAME", default_value_t = own_name(), hide_default_value = true)]
+    pub candidate: String,
+
+    /// How long the lease lasts without a renewal, from 5s to 300s; authority is 80 % of it
+    #[arg(long, value_name = "DURATION", value_parser = parse_ttl, default_value = "30s")]
+    pub ttl: Duration,
+
+    /// What everybody shall see beside the name
+    #[arg(long, value_name = "TEXT")]
+    pub metadata: Option<String>,
+
+    /// Give up with exit code 11 when the room isn't won within this [default: wait for ever]
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    pub wait: Option<Duration>,
+
+    /// End with exit code 10 at once when somebody else leads
+    #[arg(long, conflicts_with = "wait")]
+    pub no_wait: bool,
+}
+
+/// A name that no other process has.
+pub fn own_name() -> String {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let host: String = host.chars().filter(|c| c.is_ascii_alphanumeric() || ".-_".contains(*c)).take(32).collect();
+    let random = URL_SAFE_NO_PAD.encode(random_bytes::<6>(&SystemRandom));
+    format!("{host}:{}:{random}", std::process::id())
+}
+
+/// An emitter that a campaign can tell things to.
+pub type SharedEmitter = Arc<Mutex<Emitter>>;
+
+/// How a campaign ended.
+pub enum Led {
+    /// With a leadership.
+    Won(Leadership),
+    /// With an exit code.
+    Not(Exit),
+}
+
+/// The election of `room` at these nodes.
+pub fn election(connect: &ConnectArgs, room: &str) -> Result<(Client, Election), Failure> {
+    let client = connect.client()?;
+    let election = client.election(room)?;
+    Ok((client, election))
+}
+
+/// Campaigns as `args` say, and tells what happens. A signal ends it.
+pub async fn lead(
+    (client, election): &(Client, Election),
+    args: &LeadArgs,
+    emitter: &SharedEmitter,
+    signals: &mut Signals,
+) -> Result<Led, Failure> {
+    let mut campaign = election.campaign(&args.candidate).map_err(advise)?.ttl(args.ttl)?;
+    if let Some(metadata) = &args.metadata {
+        campaign = campaign.metadata(metadata)?;
+    }
+    let (told, teller) = (emitter.clone(), client.clone());
+    let campaign = campaign.on_waiting(move |waiting| {
+        let (name, event) = waiting_event(waiting);
+        // If nobody reads, the first event of the leadership finds out.
+        let _ = emit(&told, name, teller.server(), None, event);
+    });
+    let attempt = async {
+        match args.wait {
+            _ if args.no_wait => campaign.try_once().await,
+            Some(patience) => campaign.wait_timeout(patience).await,
+            None => campaign.wait().await.map(Attempt::Won),
+        }
+    };
+    let attempt = tokio::select! {
+        biased;
+        kind = signals.end() => return Ok(Led::Not(Exit::Signal(kind))),
+        attempt = attempt => attempt,
+    };
+    match attempt {
+        Ok(Attempt::Won(leadership)) => Ok(Led::Won(leadership)),
+        Ok(Attempt::Held(lost)) => {
+            let (name, event) = waiting_event(Waiting::Held(&lost));
+            let _ = emit(emitter, name, client.server(), None, event);
+            Ok(Led::Not(if args.no_wait { Exit::Held } else { Exit::WaitedInVain }))
+        }
+        Err(error) => {
+            let in_vain = args.wait.is_some() && exit_for(&error) == Exit::Unreachable;
+            let exit = if in_vain { Exit::WaitedInVain } else { exit_for(&error) };
+            let _ = emit(emitter, "error", client.server(), None, trouble(&error));
+            Err(Failure { exit, error: error.into() })
+        }
+    }
+}
+
+/// Tells an event.
+pub fn emit(
+    emitter: &SharedEmitter,
+    name: &'static str,
+    server: &str,
+    leadership: Option<&Leadership>,
+    event: Event,
+) -> std::io::Result<()> {
+    let term = leadership.map(|leadership| leadership.term().0);
+    let authority = leadership.map(Leadership::authority);
+    let mut emitter = emitter.lock().unwrap_or_else(PoisonError::into_inner);
+    emitter.emit(name, server, authority, Event { term, ..event })
+}
+
+fn waiting_event(waiting: Waiting<'_>) -> (&'static str, Event) {
+    match waiting {
+        Waiting::Held(lost) => {
+            let leader = lost.leader.clone();
+            ("waiting", Event { leader, retry_after_ms: Some(lost.retry_after_ms), ..Event::default() })
+        }
+        Waiting::Trouble(error) => ("waiting", trouble(error)),
+    }
+}
+
+fn trouble(error: &ClientError) -> Event {
+    let ours = match error {
+        ClientError::OutcomeUnknown(_) => "outcome_unknown",
+        ClientError::Invalid(_) => "invalid_input",
+        _ => "unavailable",
+    };
+    let reason = error.code().unwrap_or(ours).to_owned();
+    Event { reason_code: Some(reason), detail: error.to_string(), ..Event::default() }
+}
+
+/// The event that ends a leadership, and its code.
+pub fn end_event(reason: &LossReason) -> (&'static str, String) {
+    match reason {
+        LossReason::NotCurrent => ("lost", "lease_not_current".to_owned()),
+        LossReason::Rejected { code } => ("lost", code.clone()),
+        LossReason::Uncertain => ("uncertain", "authority_deadline".to_owned()),
+        LossReason::Resigned => ("released", "resigned".to_owned()),
+    }
+}
+
+/// Signals that say something to a leader.
+pub struct Signals {
+    ending: [(i32, Signal); 4],
+    others: [(i32, Signal); 2],
+}
+
+impl Signals {
+    /// From now on these signals don't end the process by themselves.
+    pub fn listen() -> std::io::Result<Signals> {
+        let listen = |kind: SignalKind| Ok::<_, std::io::Error>((kind.as_raw_value(), signal(kind)?));
+        Ok(Signals {
+            ending: [
+                listen(SignalKind::terminate())?,
+                listen(SignalKind::interrupt())?,
+                listen(SignalKind::hangup())?,
+                listen(SignalKind::quit())?,
+            ],
+            others: [listen(SignalKind::user_defined1())?, listen(SignalKind::user_defined2())?],
+        })
+    }
+
+    /// The next signal that asks for an end. Others are ignored.
+    pub async fn end(&mut self) -> u8 {
+        let [(a, term), (b, int), (c, hup), (d, quit)] = &mut self.ending;
+        let number = tokio::select! {
+            _ = term.recv() => *a,
+            _ = int.recv() => *b,
+            _ = hup.recv() => *c,
+            _ = quit.recv() => *d,
+        };
+        u8::try_from(number).unwrap_or(u8::MAX)
+    }
+
+    /// The next signal, and whether it asks for an end.
+    pub async fn next(&mut self) -> (i32, bool) {
+        let [(a, term), (b, int), (c, hup), (d, quit)] = &mut self.ending;
+        let [(e, usr1), (f, usr2)] = &mut self.others;
+        tokio::select! {
+            _ = term.recv() => (*a, true),
+            _ = int.recv() => (*b, true),
+            _ = hup.recv() => (*c, true),
+            _ = quit.recv() => (*d, true),
+            _ = usr1.recv() => (*e, false),
+            _ = usr2.recv() => (*f, false),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ContenderId;
+
+    #[test]
+    fn the_name_of_a_process_is_valid_and_its_own() {
+        let (one, other) = (own_name(), own_name());
+        assert!(ContenderId::new(&one).is_ok(), "{one}");
+        assert_ne!(one, other);
+        assert!(one.contains(&format!(":{}:", std::process::id())));
+    }
+}

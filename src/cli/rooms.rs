@@ -1,0 +1,302 @@
+//! `quorate create`, `status`, `watch`, `campaign` and `resign`: one request each, or one stream.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use futures::StreamExt;
+use serde_json::Value;
+use zeroize::Zeroizing;
+
+use super::connect::{ConnectArgs, Output, advise, parse_ttl, print};
+use super::{Exit, Failure};
+use crate::client::Attempt;
+use crate::wire::{Leader, LeaderToken, RoomStatus, WatchEvent};
+
+/// A token is 43 characters; what is much longer is the wrong file.
+const TOKEN_BYTES_MAX: u64 = 4096;
+
+/// Where `resign` looks for the token if no file is named.
+pub const TOKEN_VARIABLE: &str = "QUORATE_LEADER_TOKEN";
+
+/// Arguments of `quorate create`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  ROOM=$(quorate create)")]
+pub struct CreateArgs {
+    #[command(flatten)]
+    connect: ConnectArgs,
+
+    /// How to print the answer
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    output: Output,
+}
+
+/// Arguments of `quorate status`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  quorate status nightly-report --output json | jq -r .leader.candidate_id")]
+pub struct StatusArgs {
+    /// The room
+    room: String,
+
+    #[command(flatten)]
+    connect: ConnectArgs,
+
+    /// How to print the answer
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    output: Output,
+}
+
+/// Arguments of `quorate watch`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  quorate watch nightly-report --output json | jq --unbuffered .leader.term")]
+pub struct WatchArgs {
+    /// The room
+    room: String,
+
+    #[command(flatten)]
+    connect: ConnectArgs,
+
+    /// How to print the events [default: text on a terminal, json elsewhere]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    output: Option<Output>,
+}
+
+/// Arguments of `quorate campaign`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The answer is printed as JSON. Nobody renews the lease: use `quorate hold` or `quorate run` for that.
+Exit code 0: leads. 10: somebody else does. 11: somebody else did all the time.
+
+Example:
+  quorate campaign nightly-report --candidate worker-a --token-file token && ./report
+  quorate resign nightly-report --token-file token")]
+pub struct CampaignArgs {
+    /// The room
+    room: String,
+
+    /// Name to campaign under
+    #[arg(long, env = "QUORATE_CANDIDATE", value_name = "NAME", default_value_t = super::lead::own_name(),
+          hide_default_value = true)]
+    candidate: String,
+
+    /// How long the lease lasts, from 5s to 300s
+    #[arg(long, value_name = "DURATION", value_parser = parse_ttl, default_value = "30s")]
+    ttl: Duration,
+
+    /// What everybody shall see beside the name
+    #[arg(long, value_name = "TEXT")]
+    metadata: Option<String>,
+
+    /// Wait for the room for so long
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, default_value = "0s")]
+    wait: Duration,
+
+    /// File for the token, made with mode 600; without it the token is printed with the rest
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    connect: ConnectArgs,
+}
+
+/// Arguments of `quorate resign`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The token is read from --token-file, from the variable QUORATE_LEADER_TOKEN, or from stdin. There is no flag for \
+it, since everybody on a machine can read the flags of a process.
+
+Example:
+  quorate resign nightly-report --token-file token")]
+pub struct ResignArgs {
+    /// The room
+    room: String,
+
+    /// File with the token; - is stdin
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    connect: ConnectArgs,
+
+    /// How to print the answer
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    output: Output,
+}
+
+/// Makes a room with an id that nobody can guess.
+pub fn create(args: &CreateArgs) -> Result<Exit, Failure> {
+    let client = args.connect.client()?;
+    let room = super::runtime()?.block_on(client.create())?;
+    print(args.output, &room, |room| room.election_id.to_string())?;
+    Ok(Exit::Success)
+}
+
+/// Says who leads.
+pub fn status(args: &StatusArgs) -> Result<Exit, Failure> {
+    let election = args.connect.client()?.election(&args.room)?;
+    let status = super::runtime()?.block_on(election.status())?;
+    print(args.output, &status, |RoomStatus { election_id, leader, retry_after_ms, .. }| {
+        describe(election_id.as_str(), leader.as_ref(), *retry_after_ms)
+    })?;
+    Ok(Exit::Success)
+}
+
+/// Says who leads, again and again.
+pub fn watch(args: &WatchArgs) -> Result<Exit, Failure> {
+    let election = args.connect.client()?.election(&args.room)?;
+    let output = Output::or_as_fits_stdout(args.output);
+    super::runtime()?.block_on(async {
+        let mut events = Box::pin(election.watch());
+        while let Some(event) = events.next().await {
+            let text =
+                |event: &WatchEvent| describe(event.election_id.as_str(), event.leader.as_ref(), event.retry_after_ms);
+            if print(output, &event?, text).is_err() {
+                // Nobody reads on, as after `| head -1`.
+                break;
+            }
+        }
+        Ok(Exit::Success)
+    })
+}
+
+/// One line about a room. All that is in it passed the checks of the domain, but for the metadata.
+pub fn describe(room: &str, leader: Option<&Leader>, retry_after_ms: u64) -> String {
+    let Some(leader) = leader else { return format!("{room}: vacant") };
+    let Leader { candidate_id, term, .. } = leader;
+    let shown = leader.metadata.as_ref().map_or_else(String::new, |text| format!(" ({:?})", text.as_str()));
+    let left = Duration::from_millis(retry_after_ms).as_secs_f32();
+    format!("{room}: {candidate_id}{shown} leads, term {term}, {left:.1} s left")
+}
+
+/// One campaign, and nothing after it.
+pub fn campaign(args: &CampaignArgs) -> Result<Exit, Failure> {
+    let election = args.connect.client()?.election(&args.room)?;
+    let mut campaign = election.campaign(&args.candidate).map_err(advise)?.ttl(args.ttl)?;
+    if let Some(metadata) = &args.metadata {
+        campaign = campaign.metadata(metadata)?;
+    }
+    // Before the campaign: a token that can't be kept anywhere blocks the room.
+    let token_file = args.token_file.as_deref().map(NewFile::beside).transpose()?;
+    super::runtime()?.block_on(async {
+        match campaign.unattended(args.wait).await? {
+            Attempt::Won(granted) => {
+                let mut answer = serde_json::to_value(&granted.won)?;
+                if let Some(file) = token_file {
+                    if let Value::Object(fields) = &mut answer {
+                        fields.remove("leader_token");
+                    }
+                    if let Err(error) = file.keep(granted.won.leader_token.expose_text()) {
+                        let _ = election.resign(granted.won.leader_token).await;
+                        return Err(error.into());
+                    }
+                }
+                print(Output::Json, &answer, Value::to_string)?;
+                Ok(Exit::Success)
+            }
+            Attempt::Held(lost) => {
+                print(Output::Json, &lost, |_| String::new())?;
+                Ok(if args.wait.is_zero() { Exit::Held } else { Exit::WaitedInVain })
+            }
+        }
+    })
+}
+
+/// Gives a room up.
+pub fn resign(args: &ResignArgs) -> Result<Exit, Failure> {
+    let election = args.connect.client()?.election(&args.room)?;
+    let token = LeaderToken::new(read_token(args.token_file.as_deref()).map_err(Failure::usage)?);
+    let resigned = super::runtime()?.block_on(election.resign(token)).map_err(advise)?;
+    let Some(resigned) = resigned else {
+        let error = anyhow!("the lease had ended before: expired, resigned, or never this token's");
+        return Err(Failure { exit: Exit::Lost, error });
+    };
+    print(args.output, &resigned, |resigned| {
+        format!("{}: vacant, term {} is over", resigned.election_id, resigned.previous_term)
+    })?;
+    Ok(Exit::Success)
+}
+
+fn read_token(path: Option<&Path>) -> anyhow::Result<Zeroizing<String>> {
+    let mut text = Zeroizing::new(String::new());
+    let from: Box<dyn Read> = match path {
+        Some(path) if path != Path::new("-") => {
+            Box::new(File::open(path).with_context(|| format!("--token-file {} can't be opened", path.display()))?)
+        }
+        None if std::env::var_os(TOKEN_VARIABLE).is_some() => {
+            let token = Zeroizing::new(std::env::var(TOKEN_VARIABLE).context(TOKEN_VARIABLE)?);
+            return Ok(Zeroizing::new(token.trim().to_owned()));
+        }
+        _ => Box::new(std::io::stdin()),
+    };
+    from.take(TOKEN_BYTES_MAX).read_to_string(&mut text).context("the token can't be read")?;
+    let token = Zeroizing::new(text.trim().to_owned());
+    if token.is_empty() {
+        return Err(anyhow!("there is no token: name a file with --token-file, set {TOKEN_VARIABLE}, or use stdin"));
+    }
+    Ok(token)
+}
+
+/// A file that only its owner can read, and that appears with its whole content or not at all.
+struct NewFile {
+    file: File,
+    beside: PathBuf,
+    path: PathBuf,
+}
+
+impl NewFile {
+    fn beside(path: &Path) -> Result<NewFile, Failure> {
+        let mut name = path.file_name().map(ToOwned::to_owned).unwrap_or_default();
+        name.push(format!(".{}.new", std::process::id()));
+        let beside = path.with_file_name(name);
+        let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside);
+        let file = opened.with_context(|| format!("--token-file {} can't be written", path.display()));
+        Ok(NewFile { file: file.map_err(Failure::usage)?, beside, path: path.to_owned() })
+    }
+
+    fn keep(mut self, content: &str) -> std::io::Result<()> {
+        self.file.write_all(content.as_bytes())?;
+        self.file.write_all(b"\n")?;
+        self.file.sync_all()?;
+        std::fs::rename(&self.beside, &self.path)
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        // After `keep` it isn't there any more.
+        let _ = std::fs::remove_file(&self.beside);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_room_reads_as_a_sentence_and_metadata_cannot_speak_to_the_terminal() {
+        assert_eq!(describe("nightly-report", None, 0), "nightly-report: vacant");
+        let leader = r#"{"candidate_id":"worker-a","term":7,"expires_at":"","metadata":"\u001b[2J"}"#;
+        let leader: Leader = serde_json::from_str(leader).unwrap();
+        let line = describe("nightly-report", Some(&leader), 1500);
+        assert_eq!(line, r#"nightly-report: worker-a ("\u{1b}[2J") leads, term 7, 1.5 s left"#);
+    }
+
+    #[test]
+    fn a_token_file_appears_whole_and_private_or_not_at_all() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        drop(NewFile::beside(&path).unwrap());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        std::fs::write(&path, "old").unwrap();
+        NewFile::beside(&path).unwrap().keep("abc").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "abc\n");
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(read_token(Some(&path)).unwrap().as_str(), "abc");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert!(NewFile::beside(Path::new("/no/such/folder/token")).is_err());
+    }
+}

@@ -1,0 +1,49 @@
+//! `quorate version` and `quorate completions`: what this program is, to people, programs and shells.
+
+use std::io::Write;
+
+use serde_json::json;
+
+use super::{Exit, Failure};
+use crate::wire::WATCH_SCHEMA_VERSION;
+
+/// Arguments of `quorate version`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  quorate version --json")]
+pub struct VersionArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `quorate completions`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  quorate completions bash > ~/.local/share/bash-completion/completions/quorate")]
+pub struct CompletionsArgs {
+    /// For which shell
+    #[arg(value_enum)]
+    shell: clap_complete::Shell,
+}
+
+/// Prints the version.
+pub fn version(args: &VersionArgs) -> Result<Exit, Failure> {
+    let version = env!("CARGO_PKG_VERSION");
+    let line = if args.json {
+        let target = format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS);
+        let schemas = json!({"watch": WATCH_SCHEMA_VERSION, "events": super::events::SCHEMA_VERSION});
+        json!({"name": "quorate", "version": version, "target": target, "schema_versions": schemas}).to_string()
+    } else {
+        format!("quorate {version}")
+    };
+    writeln!(std::io::stdout(), "{line}")?;
+    Ok(Exit::Success)
+}
+
+/// Prints a completion script.
+pub fn completions(args: &CompletionsArgs, command: &mut clap::Command) -> Result<Exit, Failure> {
+    // Into memory first: the generator panics when its output is closed.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, command, "quorate", &mut script);
+    std::io::stdout().write_all(&script)?;
+    Ok(Exit::Success)
+}

@@ -1,0 +1,157 @@
+//! The built program as a client: started, listened to, signalled, and always cleaned up.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use quorate::client::{HolderClock, SystemHolderClock};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process_group};
+use serde_json::Value;
+
+use crate::harness::{PATIENCE, eventually};
+
+/// A client that runs, or has run.
+pub struct Tool {
+    child: Child,
+    stdout: Arc<Mutex<Vec<String>>>,
+    stderr: Arc<Mutex<Vec<String>>>,
+    readers: Vec<std::thread::JoinHandle<()>>,
+    status: Option<ExitStatus>,
+}
+
+pub fn command(urls: &[String], args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quorate"));
+    command.args(args).env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("QUORATE_URL", urls.join(","));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+impl Tool {
+    pub fn start(urls: &[String], args: &[&str]) -> Tool {
+        Tool::spawn(command(urls, args))
+    }
+
+    pub fn spawn(mut command: Command) -> Tool {
+        let mut child = command.spawn().unwrap();
+        let (stdout, stderr) = (Arc::default(), Arc::default());
+        let readers =
+            vec![collect(child.stdout.take().unwrap(), &stdout), collect(child.stderr.take().unwrap(), &stderr)];
+        Tool { child, stdout, stderr, readers, status: None }
+    }
+
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill_process(self.pid(), signal).unwrap();
+    }
+
+    pub fn stdout(&self) -> String {
+        self.stdout.lock().unwrap().join("\n")
+    }
+
+    pub fn stderr(&self) -> String {
+        self.stderr.lock().unwrap().join("\n")
+    }
+
+    /// The JSON lines of both streams: `hold` uses one, `run` the other.
+    pub fn events(&self) -> Vec<Value> {
+        let lines = [self.stdout.lock().unwrap().clone(), self.stderr.lock().unwrap().clone()].concat();
+        lines.iter().filter_map(|line| serde_json::from_str(line).ok()).filter(Value::is_object).collect()
+    }
+
+    /// The names of the events, without repetitions in a row.
+    pub fn story(&self) -> Vec<String> {
+        let mut names: Vec<_> =
+            self.events().iter().map(|event| event["event"].as_str().unwrap_or_default().to_owned()).collect();
+        names.dedup();
+        names
+    }
+
+    pub fn seen(&self, event: &str) -> Option<Value> {
+        self.events().into_iter().find(|seen| seen["event"] == event)
+    }
+
+    pub async fn event(&self, event: &str) -> Value {
+        eventually(event, || async { self.seen(event) }).await
+    }
+
+    /// The process group of `run`'s command.
+    pub async fn group(&self) -> Pid {
+        let pid = self.event("child_started").await["pid"].as_i64().unwrap();
+        Pid::from_raw(i32::try_from(pid).unwrap()).unwrap()
+    }
+
+    /// Until when it may act, by the last event that said so, on `CLOCK_BOOTTIME`.
+    pub fn authority_ends(&self) -> Duration {
+        let told = |event: &Value| {
+            let observed = event["authority_observed_continuous_ms"].as_u64()?;
+            let granted = ["leader", "renewed"].iter().any(|name| event["event"] == *name);
+            granted.then_some(Duration::from_millis(observed + event["authority_remaining_ms"].as_u64()?))
+        };
+        self.events().iter().rev().find_map(told).expect("it has led")
+    }
+
+    /// Waits for its end; what it printed is complete then.
+    pub async fn exit_code(&mut self) -> i32 {
+        let deadline = Instant::now() + PATIENCE;
+        while self.status.is_none() {
+            self.status = self.child.try_wait().unwrap();
+            assert!(Instant::now() < deadline, "it does not end:\n{}\n{}", self.stdout(), self.stderr());
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        // A command that was left behind keeps the pipes open: then there is nothing to wait for.
+        let drained = Instant::now() + Duration::from_secs(2);
+        while Instant::now() < drained && self.readers.iter().any(|reader| !reader.is_finished()) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        self.status.unwrap().code().unwrap_or(-1)
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        self.status = self.status.or(self.child.try_wait().unwrap());
+        self.status.is_none()
+    }
+}
+
+impl Drop for Tool {
+    fn drop(&mut self) {
+        if self.is_running() {
+            let _ = kill_process(self.pid(), Signal::CONT);
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+        if std::thread::panicking() {
+            eprintln!("--- stdout ---\n{}\n--- stderr ---\n{}", self.stdout(), self.stderr());
+        }
+    }
+}
+
+fn collect(stream: impl Read + Send + 'static, lines: &Arc<Mutex<Vec<String>>>) -> std::thread::JoinHandle<()> {
+    let lines = lines.clone();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stream).lines().map_while(Result::ok) {
+            lines.lock().unwrap().push(line);
+        }
+    })
+}
+
+pub fn boot_time() -> Duration {
+    SystemHolderClock.now().boot
+}
+
+pub fn group_is_gone(group: Pid) -> bool {
+    test_kill_process_group(group) == Err(rustix::io::Errno::SRCH)
+}
+
+/// When the group was seen to be gone, on `CLOCK_BOOTTIME`.
+pub async fn gone_at(group: Pid) -> Duration {
+    let deadline = Instant::now() + PATIENCE;
+    while !group_is_gone(group) {
+        assert!(Instant::now() < deadline, "group {group:?} does not end");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    boot_time()
+}
