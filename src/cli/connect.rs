@@ -45,7 +45,7 @@ impl ConnectArgs {
             let token = tokens.into_iter().next();
             builder = builder.access_token(token.expect("a file without a token is an error"));
         }
-        Ok(builder.build().map_err(advise)?)
+        builder.build().map_err(advise)
     }
 }
 

@@ -202,7 +202,6 @@ fn report(error: &anyhow::Error) {
     }
 }
 
-<<<<<<< HEAD
 /// An error with its causes. Many errors name their cause themselves; it isn't said a second time then.
 fn in_one_line(error: &anyhow::Error) -> String {
     let mut line = String::new();
@@ -216,10 +215,7 @@ fn in_one_line(error: &anyhow::Error) -> String {
     line
 }
 
-/// Every environment variable that some command reads.
-=======
 /// Every environment variable that some command reads, or sets for the command that it runs.
->>>>>>> 79f0f62 (cli: create, status, watch, campaign, resign, hold and run, with a guardian between run and its command)
 fn known_variables() -> Vec<String> {
     let cli = Cli::command();
     let arguments = cli.get_subcommands().flat_map(|command| command.get_arguments());

@@ -409,13 +409,12 @@ async fn keep(shared: Arc<Shared>, granted: Deadline, mut told_to_stop: oneshot:
         }
     };
     shared.end(LossReason::Resigned);
+    let resigned = *shared.state.borrow() == LeadershipState::Lost(LossReason::Resigned);
     if let Some(done) = told {
         // If nobody waits for the outcome any more, nobody needs it.
         let _ = done.send(shared.give_up(shared.election.client.request_deadline).await);
-    } else if *shared.state.borrow() == LeadershipState::Lost(LossReason::Resigned) {
-        if let Err(error) = shared.give_up(FAREWELL).await {
-            tracing::debug!(room = %shared.election.room, %error, "not resigned; the lease ends by itself");
-        }
+    } else if resigned && let Err(error) = shared.give_up(FAREWELL).await {
+        tracing::debug!(room = %shared.election.room, %error, "not resigned; the lease ends by itself");
     }
     // After a loss nothing is sent: what the lease allowed may need the rest of it to come to its end.
 }

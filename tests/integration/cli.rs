@@ -161,7 +161,8 @@ async fn what_another_node_has_is_not_taken_from_it() {
 async fn a_node_serves_soon_after_its_start_in_an_empty_folder() {
     let folder = tempfile::tempdir().unwrap();
     let started_at = Instant::now();
-    let cluster = Cluster { nodes: vec![Node::start(crate::harness::NodeSettings::single(folder.path()))], folder };
+    let cluster =
+        Cluster { nodes: vec![Node::start(crate::harness::NodeSettings::single(folder.path()))], _folder: folder };
     let output = crate::harness::eventually("the welcome", || async {
         let output = cluster.nodes[0].output();
         output.contains("quorate is ready at").then_some(output)

@@ -34,7 +34,7 @@ async fn a_room_is_made_led_shown_and_given_up() {
     let created = run(&urls, &["create"]).await;
     let room = text(&created.stdout).to_owned();
     assert_eq!(room.len(), 32, "{created:?}");
-    assert_eq!(json_of(&run(&urls, &["create", "--output", "json"]).await)["status_path"].is_string(), true);
+    assert!(json_of(&run(&urls, &["create", "--output", "json"]).await)["status_path"].is_string());
 
     let campaign = ["campaign", &room, "--candidate", "worker-a", "--ttl", "1m", "--token-file", token_path];
     let won = run(&urls, &campaign).await;

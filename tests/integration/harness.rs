@@ -167,7 +167,7 @@ impl Drop for Node {
 /// Nodes of one cluster, and their folders.
 pub struct Cluster {
     pub nodes: Vec<Node>,
-    pub folder: tempfile::TempDir,
+    pub _folder: tempfile::TempDir,
 }
 
 impl Cluster {
@@ -180,7 +180,7 @@ impl Cluster {
         let folder = tempfile::tempdir().unwrap();
         let args = args.iter().map(ToString::to_string).collect();
         let settings = NodeSettings { args, ..NodeSettings::single(folder.path()) };
-        let cluster = Cluster { nodes: vec![Node::start(settings)], folder };
+        let cluster = Cluster { nodes: vec![Node::start(settings)], _folder: folder };
         cluster.ready().await;
         cluster
     }
@@ -210,7 +210,7 @@ impl Cluster {
             let settings = NodeSettings { name: (*name).into(), address, data_dir: folder.path().join(name), args };
             Node { settings, child: None, output: Arc::default() }
         });
-        Cluster { nodes: nodes.collect(), folder }
+        Cluster { nodes: nodes.collect(), _folder: folder }
     }
 
     pub fn urls(&self) -> Vec<String> {

@@ -38,7 +38,7 @@ async fn a_hold_tells_its_story_in_events_and_hands_over_when_it_is_told_to_end(
 
     let told = Instant::now();
     first.signal(Signal::TERM);
-    assert_eq!(second.event("leader").await["term"].as_u64() > leader["term"].as_u64(), true);
+    assert!(second.event("leader").await["term"].as_u64() > leader["term"].as_u64());
     assert!(told.elapsed() < Duration::from_secs(1), "{:?}", told.elapsed());
     assert_eq!(first.exit_code().await, 143);
     assert_eq!(first.story(), ["leader", "renewed", "released"]);

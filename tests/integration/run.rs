@@ -168,9 +168,12 @@ async fn signals_are_passed_on_and_the_room_is_kept_until_the_command_has_ended(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_that_ignores_a_signal_is_ended_by_force_when_its_time_is_over() {
     let cluster = Cluster::single().await;
-    let args = run("run-stubborn", &["--kill-after", "500ms"], &["sh", "-c", STUBBORN[1]]);
+    // It says when it has got as far as ignoring the signal.
+    let deaf = "trap '' TERM; echo deaf; while :; do sleep 0.1; done";
+    let args = run("run-stubborn", &["--kill-after", "500ms"], &["sh", "-c", deaf]);
     let mut tool = Tool::start(&cluster.urls(), &args);
     let group = tool.group().await;
+    eventually("the command is deaf", || async { tool.stdout().contains("deaf").then_some(()) }).await;
     tool.signal(Signal::TERM);
     let told = Instant::now();
     gone_at(group).await;

@@ -23,7 +23,7 @@ use super::events::{Emitter, Event};
 use super::hold::release;
 use super::lead::{LeadArgs, Led, SharedEmitter, Signals, election, emit, end_event, lead};
 use super::{Exit, Failure};
-use crate::client::{Leadership, LeadershipState, LossReason, Standing};
+use crate::client::{HolderClock, Leadership, LeadershipState, LossReason, Standing, SystemHolderClock};
 use protocol::{Line, Order, Report, pass_file};
 use state_file::{State, StateFile};
 
@@ -154,41 +154,22 @@ impl Supervisor {
         leadership: Leadership,
         emitter: SharedEmitter,
     ) -> Result<Supervisor, Failure> {
-        let (here, there) = UnixStream::pair()?;
-        let state_file = StateFile::create().context("the state file can't be made")?;
         let LeadershipState::Held(standing) = leadership.state().borrow().clone() else {
             return Err(Failure { exit: Exit::Lost, error: anyhow!("lost before the command was started") });
         };
-        let mut command = Command::new("/proc/self/exe");
-        command
-            .args(["guardian", "--kill-after-ms", &kill_after.as_millis().to_string(), "--"])
-            .args(&args.command)
-            .env("QUORATE_ROOM", leadership.room().as_str())
-            .env("QUORATE_TERM", leadership.term().to_string())
-            .env("QUORATE_CANDIDATE", leadership.candidate().as_str())
-            .env("QUORATE_EXPIRES_AT", &standing.expires_at)
-            .env("QUORATE_STATE_FILE", state_file.path())
-            .stdin(Stdio::from(OwnedFd::from(there)))
-            // What a terminal sends to its foreground group reaches the command through us.
-            .process_group(0);
-        pass_file(&here, std::io::stdin().as_fd())?;
-        let line = Line::new(here)?;
-        let mut supervisor = Supervisor {
-            leadership,
-            emitter,
-            line,
-            state_file,
-            server: standing.server.clone(),
-            group: None,
-            exit_code: None,
-            lost: None,
-            told_to_end: false,
+        let server = standing.server.clone();
+        let (line, state_file) = match start_guardian(args, kill_after, &leadership, &standing).await {
+            Ok(started) => started,
+            Err(failure) => {
+                // Nothing runs, so nothing needs the room.
+                release(leadership, &emitter, &server).await;
+                return Err(failure);
+            }
         };
-        supervisor.line.say(&Order::Deadline(supervisor.leadership.authority())).await;
-        supervisor.write_state(&standing, "leader").context("the state file can't be written")?;
+        let (group, exit_code, lost, told_to_end) = (None, None, None, false);
+        let supervisor =
+            Supervisor { leadership, emitter, line, state_file, server, group, exit_code, lost, told_to_end };
         supervisor.tell("leader", Event { expires_at: Some(standing.expires_at), ..Event::default() });
-        // It is waited for by its messages; what is left of it goes with this process.
-        drop(command.spawn().context("the guardian can't be started")?);
         Ok(supervisor)
     }
 
@@ -228,7 +209,7 @@ impl Supervisor {
         match now {
             LeadershipState::Held(standing) => {
                 self.line.say(&Order::Deadline(self.leadership.authority())).await;
-                if let Err(error) = self.write_state(&standing, "leader") {
+                if let Err(error) = write_state(&self.state_file, &self.leadership, &standing) {
                     tracing::debug!(%error, "the state file is out of date");
                 }
                 if self.server != standing.server {
@@ -310,23 +291,52 @@ impl Supervisor {
         }
     }
 
-    fn write_state(&self, standing: &Standing, status: &str) -> std::io::Result<()> {
-        let now = crate::client::HolderClock::now(&crate::client::SystemHolderClock);
-        let ends = now.boot + self.leadership.authority().remaining(now);
-        self.state_file.write(&State {
-            schema_version: 1,
-            election_id: self.leadership.room().as_str(),
-            candidate_id: self.leadership.candidate().as_str(),
-            term: self.leadership.term().0,
-            status,
-            expires_at: &standing.expires_at,
-            authority_ends_continuous_ms: u64::try_from(ends.as_millis()).unwrap_or(u64::MAX),
-            renewals: standing.renewals,
-        })
-    }
-
     fn tell(&self, name: &'static str, event: Event) {
         // Stderr may be closed. The command doesn't depend on it.
         let _ = emit(&self.emitter, name, &self.server, Some(&self.leadership), event);
     }
+}
+
+/// Starts the guardian, which starts the command; and gives it the deadline.
+async fn start_guardian(
+    args: &RunArgs,
+    kill_after: Duration,
+    leadership: &Leadership,
+    standing: &Standing,
+) -> Result<(Line, StateFile), Failure> {
+    let state_file = StateFile::create().context("the state file can't be made")?;
+    write_state(&state_file, leadership, standing).context("the state file can't be written")?;
+    let (here, there) = UnixStream::pair()?;
+    pass_file(&here, std::io::stdin().as_fd())?;
+    let child = Command::new("/proc/self/exe")
+        .args(["guardian", "--kill-after-ms", &kill_after.as_millis().to_string(), "--"])
+        .args(&args.command)
+        .env("QUORATE_ROOM", leadership.room().as_str())
+        .env("QUORATE_TERM", leadership.term().to_string())
+        .env("QUORATE_CANDIDATE", leadership.candidate().as_str())
+        .env("QUORATE_EXPIRES_AT", &standing.expires_at)
+        .env("QUORATE_STATE_FILE", state_file.path())
+        .stdin(Stdio::from(OwnedFd::from(there)))
+        // What a terminal sends to its foreground group reaches the command through us.
+        .process_group(0)
+        .spawn();
+    // It is waited for by its messages; what is left of it goes with this process.
+    drop(child.context("the guardian can't be started")?);
+    let mut line = Line::new(here)?;
+    line.say(&Order::Deadline(leadership.authority())).await;
+    Ok((line, state_file))
+}
+
+fn write_state(file: &StateFile, leadership: &Leadership, standing: &Standing) -> std::io::Result<()> {
+    let now = SystemHolderClock.now();
+    let ends = now.boot + leadership.authority().remaining(now);
+    file.write(&State {
+        schema_version: 1,
+        election_id: leadership.room().as_str(),
+        candidate_id: leadership.candidate().as_str(),
+        term: leadership.term().0,
+        expires_at: &standing.expires_at,
+        authority_ends_continuous_ms: u64::try_from(ends.as_millis()).unwrap_or(u64::MAX),
+        renewals: standing.renewals,
+    })
 }

@@ -19,7 +19,6 @@ pub struct State<'a> {
     pub election_id: &'a str,
     pub candidate_id: &'a str,
     pub term: u64,
-    pub status: &'a str,
     pub expires_at: &'a str,
     pub authority_ends_continuous_ms: u64,
     pub renewals: u64,
