@@ -136,8 +136,8 @@ async fn with_all_nodes_gone_authority_ends_in_time() {
         let lost_after = renewed.elapsed();
         assert_eq!(reason, LossReason::Uncertain);
         assert!(leadership.token().is_cancelled() && !leadership.is_held());
-        // Another renewal may have come between the first and the signal.
-        assert!(lost_after <= TTL * 8 / 10 + Duration::from_millis(250), "{lost_after:?}");
+        // A busy machine may wake the keeper, and this test, late; the last fifth of the lease is there for that.
+        assert!(lost_after <= TTL - Duration::from_millis(200), "{lost_after:?}");
         assert!(lost_after >= TTL / 2, "{lost_after:?}");
         if signal == Signal::STOP {
             cluster.nodes.iter().for_each(|node| node.signal(Signal::CONT));
