@@ -23,6 +23,9 @@ use crate::storage::{self, StorageConfig, StorageError};
 const HAND_OVER_TIME: Duration = Duration::from_secs(2);
 /// How long requests may take to finish when this node stops. With the hand-over it stays under 10 s.
 const STOP_GRACE: Duration = Duration::from_secs(5);
+/// The same, for a node whose raft core or disk has failed. What is open can't be decided here any more: its
+/// clients do better at another node, and this one is started again the sooner.
+const FAILED_GRACE: Duration = Duration::from_millis(500);
 
 /// Why a node can't run, or can't any longer.
 #[derive(Debug, thiserror::Error)]
@@ -107,7 +110,8 @@ pub async fn run(config: Config, when_ready: impl FnOnce(SocketAddr) + Send + 's
     if result.is_ok() {
         consensus.hand_over(Instant::now() + HAND_OVER_TIME).await;
     }
-    let all_closed = async { tokio::join!(client_serving.stop(STOP_GRACE), peer_serving.stop(STOP_GRACE)) };
+    let grace = if result.is_ok() { STOP_GRACE } else { FAILED_GRACE };
+    let all_closed = async { tokio::join!(client_serving.stop(grace), peer_serving.stop(grace)) };
     tokio::select! {
         _ = all_closed => {}
         () = stop.received() => tracing::warn!("told to stop again: requests under way are cut off"),

@@ -206,6 +206,10 @@ async fn full(lab: &mut Lab, leader: usize, follower: usize, random: &mut StdRng
     let fault =
         fault(format!("{name}: {}", if ended.is_some() { "it ended" } else { "it did not matter" }), from, vec![]);
     std::fs::remove_file(&ballast).unwrap();
+    if ended.is_none() {
+        // A node that has just noticed takes a moment to end; only one that goes on is alive.
+        sleep(2 * SECOND).await;
+    }
     match ended.or_else(|| lab.ended(place)) {
         Some(code) => {
             assert_eq!(code, Some(70), "n{} with a full disk\n{}", place + 1, lab.logs());

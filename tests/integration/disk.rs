@@ -1,6 +1,7 @@
 //! Nodes whose disk fails or fills up: they say so and end, the others serve, and nothing acknowledged is lost.
 
 use std::io::Write;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -97,5 +98,31 @@ async fn a_cluster_serves_on_when_the_disk_of_its_raft_leader_dies_and_loses_not
     cluster.ready().await;
     leases_live_on(&cluster, &held).await;
     cluster.converged().await;
+    cluster.nodes.iter_mut().for_each(crate::harness::Node::kill);
+}
+
+/// Open requests go on trying for their whole deadline, and once kept a node with a dead core alive as long: its
+/// supervisor could not start it again, and clients hung on it instead of going to another.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_with_a_dead_disk_ends_within_two_seconds_whatever_requests_are_open() {
+    let disk = match Disk::make() {
+        Ok(disk) => disk,
+        Err(why) => return println!("SKIPPED: {why}"),
+    };
+    let (mut cluster, dead) = cluster_on(&disk).await;
+    let url = cluster.nodes[dead].url();
+    disk.cut_power();
+    for count in 0..50 {
+        let path = format!("{url}/elections/open-request-{count}/campaign");
+        // Whether it is answered, and what, is not the matter here.
+        tokio::spawn(async move { crate::harness::post(&path, json!({"candidate_id": "worker-a"})).await });
+    }
+    eventually("the failure is noticed", || async {
+        cluster.nodes[dead].output().contains("stopping: no longer ready").then_some(())
+    })
+    .await;
+    let noticed_at = Instant::now();
+    assert_eq!(cluster.nodes[dead].exit_code().await, Some(70));
+    assert!(noticed_at.elapsed() < Duration::from_secs(2), "{:?}", noticed_at.elapsed());
     cluster.nodes.iter_mut().for_each(crate::harness::Node::kill);
 }
