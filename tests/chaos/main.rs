@@ -4,19 +4,20 @@
 //! and restarted for 45 s. `scripts/chaos` runs more, for longer. The environment says what: `QUORATE_CHAOS_SEED`,
 //! `QUORATE_CHAOS_SECONDS`, `QUORATE_CHAOS_SCENARIO` (a name, or `all`), `QUORATE_CHAOS_BINARY`.
 
-mod checker;
-mod clients;
 #[path = "../integration/disk_image.rs"]
 mod disk_image;
 mod faults;
-mod history;
+#[path = "../judge/mod.rs"]
+mod judge;
 mod lab;
+mod outside;
 mod run;
 
 use std::process::{Command, ExitCode, Stdio};
 
 use faults::Scenario;
 use history::SECOND;
+use judge::{checker, clients, history};
 
 /// Any number would do; a fixed one makes runs alike as far as processes can be.
 const DEFAULT_SEED: u64 = 20_261_129;

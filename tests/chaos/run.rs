@@ -9,10 +9,11 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use crate::checker::{self, Verdict};
-use crate::clients::{Client, KEY_CANARY, World, keep_watching, sleep};
+use crate::clients::{Client, KEY_CANARY, Request, World, keep_watching, sleep};
 use crate::faults::{Scenario, strike};
 use crate::history::{Answer, Asked, Attempt, History, MILLI, Moment, Rest, SECOND, Sample, Seen, now};
 use crate::lab::Lab;
+use crate::outside::RealOutside;
 
 const ROOMS: usize = 8;
 /// How long nodes may take to stand alike and to serve, once nothing is done to them any more.
@@ -61,7 +62,7 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
     if scenario.needs_networks() && !lab.has_networks() {
         return Err("no network of its own for each node".to_owned());
     }
-    let world = World::new(lab.urls(), ROOMS + 1, seed);
+    let world = World::new(RealOutside::new(lab.urls()), 3, ROOMS + 1, seed);
     let mut clients = tokio::task::JoinSet::new();
     for room in 0..ROOMS {
         for wait_seconds in [0, 0, 10] {
@@ -167,11 +168,17 @@ fn explain(history: &History, verdict: &Verdict, lab: &Lab, name: &str) {
 }
 
 async fn keep_sampling(world: Arc<World>, node: usize) {
-    let url = format!("{}/status", world.urls[node]);
     loop {
-        let asked = world.http.get(&url).timeout(Duration::from_millis(500)).send().await;
-        if let Ok(response) = asked
-            && let Ok(report) = response.json::<serde_json::Value>().await
+        let request = Request {
+            node,
+            is_post: false,
+            path: "/status".into(),
+            idempotency_key: None,
+            body: serde_json::Value::Null,
+        };
+        let asked = tokio::time::timeout(Duration::from_millis(500), world.outside.ask(request)).await;
+        if let Ok(Ok((200, report))) = asked
+            && let Ok(report) = serde_json::from_slice::<serde_json::Value>(&report)
             && let Some(applied_index) = report["applied_index"].as_u64()
         {
             let state_digest = report["state_digest"].to_string();

@@ -5,21 +5,51 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use crate::history::{Answer, Asked, Attempt, LEASE, MILLI, Moment, Recorder, SECOND, Seen, Stop, WatchEvent, now};
+use crate::history::{Answer, Asked, Attempt, LEASE, MILLI, Moment, Recorder, SECOND, Seen, Stop, WatchEvent};
+
+/// One request to a node.
+pub struct Request {
+    pub node: usize,
+    pub is_post: bool,
+    pub path: String,
+    pub idempotency_key: Option<String>,
+    pub body: Value,
+}
+
+/// Why there is no whole answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// Nothing was sent.
+    NoConnection,
+    /// Something was, and anything may come of it.
+    Unknown,
+}
+
+/// How clients reach nodes, and which clock they have: real ones or simulated ones. A request whose future is dropped
+/// is one whose client hangs up.
+pub trait Outside: Send + Sync + 'static {
+    fn now(&self) -> Moment;
+    /// Status and body.
+    fn ask(&self, request: Request) -> BoxFuture<'static, Result<(u16, Vec<u8>), NoAnswer>>;
+    /// The bytes of a watch stream, as they come.
+    fn watch(&self, node: usize, path: String) -> BoxFuture<'static, Option<BoxStream<'static, Vec<u8>>>>;
+}
 
 /// What all clients share.
 pub struct World {
-    pub urls: Vec<String>,
+    pub nodes: usize,
     pub rooms: Vec<String>,
     pub seed: u64,
     pub recorder: Recorder,
     /// Everybody finishes what they do, and holders resign.
     pub closing: AtomicBool,
-    pub http: reqwest::Client,
+    pub outside: Box<dyn Outside>,
     pub secrets: std::sync::Mutex<Vec<String>>,
     next_client: AtomicU32,
     next_stream: AtomicU64,
@@ -33,19 +63,22 @@ pub const KEY_CANARY: &str = "canary-key-of-";
 const KEY_LIFE: Moment = 4 * SECOND;
 
 impl World {
-    pub fn new(urls: Vec<String>, rooms: usize, seed: u64) -> Arc<World> {
-        let http = reqwest::Client::builder().no_proxy().connect_timeout(Duration::from_millis(700)).build().unwrap();
+    pub fn new(outside: impl Outside, nodes: usize, rooms: usize, seed: u64) -> Arc<World> {
         Arc::new(World {
-            urls,
+            nodes,
             rooms: (0..rooms).map(|room| format!("chaos-room-{room}")).collect(),
             seed,
             recorder: Recorder::default(),
             closing: AtomicBool::new(false),
-            http,
+            outside: Box::new(outside),
             secrets: std::sync::Mutex::default(),
             next_client: AtomicU32::new(1),
             next_stream: AtomicU64::new(1),
         })
+    }
+
+    pub fn now(&self) -> Moment {
+        self.outside.now()
     }
 
     pub fn is_closing(&self) -> bool {
@@ -55,7 +88,7 @@ impl World {
     pub fn client(self: &Arc<Self>) -> Client {
         let id = self.next_client.fetch_add(1, Ordering::SeqCst);
         let random = StdRng::seed_from_u64(self.seed.wrapping_mul(1_000_003).wrapping_add(id.into()));
-        Client { world: self.clone(), id, random, node: id as usize % self.urls.len(), keys: 0 }
+        Client { world: self.clone(), id, random, node: id as usize % self.nodes, keys: 0 }
     }
 }
 
@@ -93,7 +126,7 @@ impl Client {
     }
 
     fn elsewhere(&mut self) {
-        self.node = (self.node + 1) % self.world.urls.len();
+        self.node = (self.node + 1) % self.world.nodes;
     }
 
     fn between(&mut self, from: Moment, to: Moment) -> Moment {
@@ -102,31 +135,25 @@ impl Client {
 
     /// Sends one request, waits for the whole answer and records both.
     async fn ask(&mut self, holder: &str, attempt: u32, room: usize, asked: Asked, body: Value, limit: Moment) -> Told {
-        let base = format!("{}/elections/{}", self.world.urls[self.node], self.world.rooms[room]);
-        let http = &self.world.http;
-        let request = match asked {
-            Asked::Campaign => http
-                .post(format!("{base}/campaign"))
-                .header("Idempotency-Key", format!("{KEY_CANARY}{holder}"))
-                .json(&body),
-            Asked::Renew { .. } => http.post(format!("{base}/renew")).json(&body),
-            Asked::Resign { .. } => http.post(format!("{base}/resign")).json(&body),
-            Asked::Read => http.get(base),
-            Asked::LocalRead => http.get(format!("{base}?consistency=local")),
+        let base = format!("/elections/{}", self.world.rooms[room]);
+        let (is_post, path) = match asked {
+            Asked::Campaign => (true, format!("{base}/campaign")),
+            Asked::Renew { .. } => (true, format!("{base}/renew")),
+            Asked::Resign { .. } => (true, format!("{base}/resign")),
+            Asked::Read => (false, base),
+            Asked::LocalRead => (false, format!("{base}?consistency=local")),
         };
-        let sent = now();
-        let answered = async {
-            let response = request.timeout(Duration::from_micros(limit)).send().await?;
-            let status = response.status().as_u16();
-            response.bytes().await.map(|body| (status, body))
-        }
-        .await;
-        let received = now();
+        let idempotency_key = (asked == Asked::Campaign).then(|| format!("{KEY_CANARY}{holder}"));
+        let sent = self.world.now();
+        let answering = self.world.outside.ask(Request { node: self.node, is_post, path, idempotency_key, body });
+        let answered = tokio::time::timeout(Duration::from_micros(limit), answering).await;
+        let answered = answered.unwrap_or(Err(NoAnswer::Unknown));
+        let received = self.world.now();
         let (status, body) = match &answered {
             Ok((status, body)) => (*status, serde_json::from_slice::<Value>(body).ok()),
             Err(_) => (0, None),
         };
-        let no_connection = answered.as_ref().is_err_and(reqwest::Error::is_connect);
+        let no_connection = answered == Err(NoAnswer::NoConnection);
         let answer = if no_connection { Answer::No } else { classify(asked, status, body.as_ref()) };
         let body = body.unwrap_or_default();
         let retry_after = body["retry_after_ms"].as_u64().map(|millis| millis * MILLI);
@@ -156,7 +183,7 @@ impl Client {
         self.keys += 1;
         let holder = format!("c{}-{}-{:08x}", self.id, self.keys, self.random.random::<u32>());
         let body = json!({"candidate_id": holder, "ttl_seconds": LEASE / SECOND, "wait_seconds": wait_seconds});
-        let started = now();
+        let started = self.world.now();
         let mut attempt = 0;
         loop {
             // Who waits may lose patience, and ask elsewhere with the same key.
@@ -172,7 +199,7 @@ impl Client {
                     return Ok(Holding { room, holder, term, secret, deadline: told.sent + valid_for });
                 }
                 (Answer::Ok(_), _) => return Err(told.retry_after),
-                _ if now() > started + KEY_LIFE || self.world.is_closing() => return Err(None),
+                _ if self.world.now() > started + KEY_LIFE || self.world.is_closing() => return Err(None),
                 _ => {
                     self.elsewhere();
                     attempt += 1;
@@ -186,38 +213,38 @@ impl Client {
     /// Renews at a third of the lease, on whatever node serves, until `until`, the deadline, or bad news. Gives the
     /// lease back if it is still held.
     pub async fn hold(&mut self, mut holding: Holding, until: Moment) -> Option<Holding> {
-        let mut renew_at = now() + LEASE / 3;
+        let mut renew_at = self.world.now() + LEASE / 3;
         let mut attempt = 0;
         loop {
             let next = renew_at.min(until).min(holding.deadline);
-            sleep_until(next).await;
-            if now() >= holding.deadline {
+            sleep(next.saturating_sub(self.world.now())).await;
+            if self.world.now() >= holding.deadline {
                 self.stop(&holding, holding.deadline, true);
                 return None;
             }
-            if now() >= until || self.world.is_closing() {
+            if self.world.now() >= until || self.world.is_closing() {
                 return Some(holding);
             }
             let asked = Asked::Renew { term: holding.term };
             // Now and then the answer is lost on the way.
             let limit = if self.random.random_bool(0.05) { self.between(MILLI, 10 * MILLI) } else { 1_200 * MILLI };
-            let limit = limit.min(holding.deadline - now().min(holding.deadline)).max(MILLI);
+            let limit = limit.min(holding.deadline - self.world.now().min(holding.deadline)).max(MILLI);
             let body = json!({"leader_token": holding.secret});
             let told = self.ask(&holding.holder.clone(), attempt, holding.room, asked, body, limit).await;
             attempt += 1;
             match told.answer {
                 // An answer that comes after the deadline finds a holder that has stopped.
-                Answer::Ok(Seen::Won { valid_for, .. }) if now() < holding.deadline => {
+                Answer::Ok(Seen::Won { valid_for, .. }) if self.world.now() < holding.deadline => {
                     holding.deadline = holding.deadline.max(told.sent + valid_for);
                     renew_at = told.sent + LEASE / 3;
                 }
                 Answer::NotHolder => {
-                    self.stop(&holding, now().min(holding.deadline), false);
+                    self.stop(&holding, self.world.now().min(holding.deadline), false);
                     return None;
                 }
                 _ => {
                     self.elsewhere();
-                    renew_at = now() + self.between(20 * MILLI, 60 * MILLI);
+                    renew_at = self.world.now() + self.between(20 * MILLI, 60 * MILLI);
                 }
             }
         }
@@ -256,7 +283,7 @@ impl Client {
             match self.campaign(room, wait_seconds, std::mem::take(&mut hasty)).await {
                 Ok(holding) => {
                     let longest = if wait_seconds > 0 { 3 * SECOND } else { 15 * SECOND };
-                    let until = now() + self.between(300 * MILLI, longest);
+                    let until = self.world.now() + self.between(300 * MILLI, longest);
                     let Some(holding) = self.hold(holding, until).await else { continue };
                     if self.world.is_closing() || self.random.random_bool(0.5) {
                         // The room is vacant now, and nobody else has noticed yet.
@@ -279,7 +306,7 @@ impl Client {
     /// Reads random rooms on random nodes; every fourth time what the node knows by itself.
     pub async fn keep_reading(mut self) {
         while !self.world.is_closing() {
-            self.node = self.random.random_range(0..self.world.urls.len());
+            self.node = self.random.random_range(0..self.world.nodes);
             let room = self.random.random_range(0..self.world.rooms.len());
             let asked = if self.random.random_bool(0.25) { Asked::LocalRead } else { Asked::Read };
             self.read(room, asked).await;
@@ -291,16 +318,13 @@ impl Client {
 
 /// Watches a room on a node for ever, one stream after the other. `open` names the stream while it is open.
 pub async fn keep_watching(world: Arc<World>, node: usize, room: usize, open: Arc<AtomicU64>) {
-    let url = format!("{}/elections/{}/watch", world.urls[node], world.rooms[room]);
+    let path = format!("/elections/{}/watch", world.rooms[room]);
     loop {
-        if let Ok(response) = world.http.get(&url).send().await
-            && response.status().is_success()
-        {
+        if let Some(mut chunks) = world.outside.watch(node, path.clone()).await {
             let stream = world.next_stream.fetch_add(1, Ordering::SeqCst);
-            let mut bytes = response.bytes_stream();
             let mut text = String::new();
-            while let Some(Ok(chunk)) = bytes.next().await {
-                let at = now();
+            while let Some(chunk) = chunks.next().await {
+                let at = world.now();
                 text.push_str(&String::from_utf8_lossy(&chunk));
                 while let Some((event, rest)) = text.split_once("\n\n").map(|(a, b)| (a.to_owned(), b.to_owned())) {
                     text = rest;
@@ -348,10 +372,6 @@ fn seen(asked: Asked, body: &Value) -> Option<Seen> {
 
 pub async fn sleep(duration: Moment) {
     tokio::time::sleep(Duration::from_micros(duration)).await;
-}
-
-async fn sleep_until(moment: Moment) {
-    sleep(moment.saturating_sub(now())).await;
 }
 
 #[cfg(test)]
