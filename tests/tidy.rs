@@ -12,7 +12,7 @@ const ROWS: [(&str, u8); 20] = [
     ("raft_types", 1),
     ("codec", 1),
     ("clock", 1),
-    ("random", 1),
+    ("random", 0),
     ("metrics", 1),
     ("wire", 1),
     ("storage", 2),

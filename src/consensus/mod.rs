@@ -106,7 +106,7 @@ impl Consensus {
         let local = Arc::new(LocalNode::new(identity, node));
         let applied = Applied::new(recovered.rooms, recovered.applied, recovered.membership, clock.clone());
         let machine = StateMachine::new(local.clone(), applied.clone(), state_store, snapshots.clone());
-        let links = PeerLinks { transport, local: local.clone() };
+        let links = PeerLinks { transport, local: local.clone(), snapshots: snapshots.clone() };
         let log_handle = log.clone();
         let raft = Raft::new(local.node_id(), Arc::new(config), links, log, machine).await.map_err(stopped)?;
         let barrier = ReadBarrier::start(raft.clone(), settings.raft_election_timeout);
