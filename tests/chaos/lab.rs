@@ -10,6 +10,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::brake::Brake;
 use crate::disk_image::{Disk, run};
 use crate::history::{Moment, SECOND, now};
 
@@ -32,6 +33,18 @@ pub struct Node {
     child: Option<Child>,
     network: Option<Network>,
     pub disk: Option<Disk>,
+    pub brake: Option<Brake>,
+}
+
+/// What nodes are given, beyond processes and folders.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Gear {
+    /// A disk of its own for each, whose power can be cut.
+    pub disks: bool,
+    /// A brake on each disk.
+    pub brakes: bool,
+    /// A network of its own for each, whose cables can be cut.
+    pub networks: bool,
 }
 
 pub struct Lab {
@@ -46,9 +59,12 @@ fn binary() -> String {
 
 impl Lab {
     /// Starts three nodes. Where this process has no network of its own, they are on loopback addresses, and can't
-    /// be cut off.
-    pub async fn start(on_disks: bool, args: &[&str]) -> Result<Lab, String> {
+    /// be cut off. An error says which of the gear can't be had here.
+    pub async fn start(gear: Gear, args: &[&str]) -> Result<Lab, String> {
         let networks = std::env::var_os(INSIDE).is_some();
+        if gear.networks && !networks {
+            return Err("no network of its own for each node".to_owned());
+        }
         let folder = tempfile::Builder::new().prefix("quorate-chaos-").tempdir().map_err(|error| error.to_string())?;
         let secret = folder.path().join("secret");
         std::fs::write(&secret, "canary-secret of the cluster").map_err(|error| error.to_string())?;
@@ -72,7 +88,8 @@ impl Lab {
         let mut lab = Lab { nodes: Vec::new(), folder, http };
         for place in 0..3 {
             let name = format!("n{}", place + 1);
-            let disk = on_disks.then(Disk::make).transpose()?;
+            let disk = gear.disks.then(Disk::make).transpose()?;
+            let brake = gear.brakes.then(Brake::make).transpose()?;
             let data_dir = disk.as_ref().map_or_else(|| lab.folder.path().join(&name), Disk::data_dir);
             let network = if networks { Some(Network::make(&name, address(place))?) } else { None };
             let mut all = vec!["--peers".to_owned(), peers.join(",")];
@@ -80,7 +97,7 @@ impl Lab {
             all.extend(args.iter().map(ToString::to_string));
             let log = lab.folder.path().join(format!("{name}.log"));
             let address = address(place);
-            lab.nodes.push(Node { name, address, args: all, data_dir, log, child: None, network, disk });
+            lab.nodes.push(Node { name, address, args: all, data_dir, log, child: None, network, disk, brake });
         }
         for node in 0..3 {
             lab.start_node(node);
@@ -89,10 +106,6 @@ impl Lab {
             Some(_) => Ok(lab),
             None => Err(format!("three fresh nodes do not become ready\n{}", lab.logs())),
         }
-    }
-
-    pub fn has_networks(&self) -> bool {
-        self.nodes.iter().all(|node| node.network.is_some())
     }
 
     pub fn urls(&self) -> Vec<String> {
@@ -149,13 +162,34 @@ impl Lab {
     /// Drops what the node's disk has not written, and the node with it; then the disk is there again.
     pub fn cut_power(&mut self, places: &[usize]) {
         for place in places {
-            self.nodes[*place].disk.as_ref().expect("only disks of their own lose power").cut_power();
+            self.disk(*place).cut_power();
         }
         for place in places {
             self.nodes[*place].kill();
-            let disk = self.nodes[*place].disk.as_ref().unwrap();
-            disk.unmount().unwrap();
-            disk.mount().unwrap();
+            self.disk(*place).unmount().unwrap();
+            self.disk(*place).mount().unwrap();
+        }
+    }
+
+    pub fn disk(&self, place: usize) -> &Disk {
+        self.nodes[place].disk.as_ref().expect("this scenario asks for disks")
+    }
+
+    pub fn brake(&self, place: usize) -> &Brake {
+        self.nodes[place].brake.as_ref().expect("this scenario asks for brakes")
+    }
+
+    /// Waits until it has ended by itself, and says how.
+    pub async fn end_of(&mut self, place: usize, limit: Moment) -> Result<Option<i32>, String> {
+        let deadline = now() + limit;
+        loop {
+            if let Some(code) = self.ended(place) {
+                return Ok(code);
+            }
+            if now() > deadline {
+                return Err(format!("n{} has not ended within {} s", place + 1, limit / SECOND));
+            }
+            crate::clients::sleep(10_000).await;
         }
     }
 
@@ -277,7 +311,11 @@ impl Node {
             .stdin(Stdio::null())
             .stdout(log.try_clone().unwrap())
             .stderr(log);
-        self.child = Some(command.spawn().unwrap());
+        let child = command.spawn().unwrap();
+        if let Some(brake) = &self.brake {
+            brake.hold(child.id());
+        }
+        self.child = Some(child);
     }
 
     fn kill(&mut self) {

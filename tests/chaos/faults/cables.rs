@@ -3,12 +3,12 @@
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-use super::fault;
+use super::{ELECTION_MAX, Strike};
 use crate::clients::sleep;
-use crate::history::{Fault, MILLI, now};
+use crate::history::{MILLI, now};
 use crate::lab::Lab;
 
-pub async fn cut(lab: &mut Lab, leader: usize, follower: usize, random: &mut StdRng) -> Fault {
+pub async fn cut(lab: &mut Lab, leader: usize, follower: usize, random: &mut StdRng) -> Strike {
     let third = 3 - leader - follower;
     let both = |a, b| vec![(a, b), (b, a)];
     let (name, cables, alone) = match random.random_range(0..6) {
@@ -26,7 +26,8 @@ pub async fn cut(lab: &mut Lab, leader: usize, follower: usize, random: &mut Std
     let cut_from = now() + 50 * MILLI;
     let length = random.random_range(1_000..9_000);
     sleep(length * MILLI).await;
-    let fault = fault(format!("{name} for {length} ms"), cut_from, alone);
+    let strike = Strike::new(format!("{name} for {length} ms"), cut_from, alone.clone())
+        .elects(alone == [leader] && length * MILLI > ELECTION_MAX);
     lab.join_all();
-    fault
+    strike
 }

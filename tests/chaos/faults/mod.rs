@@ -7,11 +7,13 @@ mod processes;
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-use crate::history::{Fault, Moment, SECOND, now};
-use crate::lab::Lab;
+use crate::history::{Fault, MILLI, Moment, SECOND, now};
+use crate::lab::{Gear, Lab};
 
 /// How long everything may take to serve again once a fault is undone.
 const HEALING_MAX: Moment = 30 * SECOND;
+/// By when others have certainly elected a raft leader in place of one that is gone, on a busy machine.
+const ELECTION_MAX: Moment = 3_500 * MILLI;
 
 /// A kind of run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,11 +32,15 @@ pub enum Scenario {
     Power,
     /// A disk that fills up.
     Full,
+    /// Disks on which each block takes 300 ms or 3 s.
+    Slow,
+    /// A disk that fails and stays so: the raft leader's, a follower's, two.
+    Dead,
 }
 
 impl Scenario {
-    pub const ALL: [Scenario; 7] =
-        [Self::Kill, Self::Pause, Self::Restart, Self::Mix, Self::Cut, Self::Power, Self::Full];
+    pub const ALL: [Scenario; 9] =
+        [Self::Kill, Self::Pause, Self::Restart, Self::Mix, Self::Cut, Self::Power, Self::Full, Self::Slow, Self::Dead];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -45,24 +51,49 @@ impl Scenario {
             Self::Cut => "cut",
             Self::Power => "power",
             Self::Full => "full",
+            Self::Slow => "slow",
+            Self::Dead => "dead",
         }
     }
 
-    pub fn needs_disks(self) -> bool {
-        matches!(self, Self::Power | Self::Full)
+    pub fn gear(self) -> Gear {
+        let disks = matches!(self, Self::Power | Self::Full | Self::Slow | Self::Dead);
+        Gear { disks, brakes: self == Self::Slow, networks: self == Self::Cut }
+    }
+}
+
+/// Something that was done to the nodes, and what must have come of it. A run whose faults struck nothing proves
+/// nothing.
+pub struct Strike {
+    pub fault: Fault,
+    /// Whether the nodes cannot have gone on without another raft election.
+    pub elects: bool,
+    /// How it is known that it struck nothing, if so.
+    pub missed: Option<String>,
+}
+
+impl Strike {
+    /// One that began with `cut` and is about to be undone.
+    fn new(name: impl Into<String>, cut: Moment, without_quorum: Vec<usize>) -> Strike {
+        let fault = Fault { name: name.into(), from: cut, undone: now(), healed: None, without_quorum, cut };
+        Strike { fault, elects: false, missed: None }
     }
 
-    pub fn needs_networks(self) -> bool {
-        self == Self::Cut
+    fn elects(self, elects: bool) -> Strike {
+        Strike { elects, ..self }
+    }
+
+    fn missed(self, missed: Option<String>) -> Strike {
+        Strike { missed, ..self }
     }
 }
 
 /// Does one thing to the nodes, undoes it, and waits until they serve again.
-pub async fn strike(lab: &mut Lab, scenario: Scenario, random: &mut StdRng) -> Fault {
+pub async fn strike(lab: &mut Lab, scenario: Scenario, random: &mut StdRng) -> Strike {
     let from = now();
     let leader = lab.raft_leader().await.unwrap_or(0);
     let follower = (leader + random.random_range(1..=2)) % 3;
-    let mut fault = match scenario {
+    let mut strike = match scenario {
         Scenario::Kill => processes::kill(lab, leader, follower, random).await,
         Scenario::Pause => {
             // Long ones are rare, or short runs would be nothing else.
@@ -78,12 +109,10 @@ pub async fn strike(lab: &mut Lab, scenario: Scenario, random: &mut StdRng) -> F
         Scenario::Cut => cables::cut(lab, leader, follower, random).await,
         Scenario::Power => disks::power(lab, leader, follower, random).await,
         Scenario::Full => disks::full(lab, leader, follower, random).await,
+        Scenario::Slow => disks::slow(lab, leader, follower, random).await,
+        Scenario::Dead => disks::dead(lab, leader, follower, random).await,
     };
-    fault.from = from;
-    fault.healed = lab.healed(HEALING_MAX).await;
-    fault
-}
-
-fn fault(name: impl Into<String>, cut: Moment, without_quorum: Vec<usize>) -> Fault {
-    Fault { name: name.into(), from: cut, undone: now(), healed: None, without_quorum, cut }
+    strike.fault.from = from;
+    strike.fault.healed = lab.healed(HEALING_MAX).await;
+    strike
 }
