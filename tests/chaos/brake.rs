@@ -7,8 +7,6 @@ use std::path::{Path, PathBuf};
 use crate::disk_image::Disk;
 
 const GROUPS: &str = "/sys/fs/cgroup/blkio";
-/// ext4 writes in blocks of this size, so no flush of something new writes less.
-const BLOCK_BYTES: u64 = 4096;
 
 /// A control group for one process. Without a rule, or without a process, it does nothing.
 pub struct Brake {
@@ -31,9 +29,11 @@ impl Brake {
         std::fs::write(self.group.join("cgroup.procs"), process.to_string()).unwrap();
     }
 
-    /// From now on each block that its process writes takes so long, and they queue.
+    /// From now on each block that its process writes takes so long, and they queue. No flush of something new writes
+    /// less than a block.
     pub fn press(&self, disk: &Disk, block_takes_millis: u64) {
-        self.rule(disk, BLOCK_BYTES * 1_000 / block_takes_millis);
+        let block_bytes = rustix::fs::statvfs(&disk.mount).unwrap().f_bsize;
+        self.rule(disk, block_bytes * 1_000 / block_takes_millis);
     }
 
     /// What is held back is written at once.

@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::brake::Brake;
 use crate::disk_image::{Disk, run};
 use crate::history::{Moment, SECOND, now};
+use crate::proxy::Proxies;
 
 /// Set for a process that has a network and mounts of its own, which end with it.
 pub const INSIDE: &str = "QUORATE_CHAOS_INSIDE";
@@ -45,11 +46,14 @@ pub struct Gear {
     pub brakes: bool,
     /// A network of its own for each, whose cables can be cut.
     pub networks: bool,
+    /// A proxy of ours before the peer port of each; takes networks, in which nodes are known by their addresses.
+    pub proxies: bool,
 }
 
 pub struct Lab {
     pub nodes: Vec<Node>,
     pub folder: tempfile::TempDir,
+    proxies: Option<Proxies>,
     http: reqwest::Client,
 }
 
@@ -62,7 +66,7 @@ impl Lab {
     /// be cut off. An error says which of the gear can't be had here.
     pub async fn start(gear: Gear, args: &[&str]) -> Result<Lab, String> {
         let networks = std::env::var_os(INSIDE).is_some();
-        if gear.networks && !networks {
+        if (gear.networks || gear.proxies) && !networks {
             return Err("no network of its own for each node".to_owned());
         }
         let folder = tempfile::Builder::new().prefix("quorate-chaos-").tempdir().map_err(|error| error.to_string())?;
@@ -75,7 +79,8 @@ impl Lab {
             true => Ipv4Addr::new(10, 99, 0, place + 1),
             false => Ipv4Addr::new(127, 99, own, place + 1),
         };
-        let peers: Vec<String> = (0..3).map(|place| format!("n{}={}:7401", place + 1, address(place))).collect();
+        let front = |place: u8| if gear.proxies { Ipv4Addr::new(10, 99, 0, 101 + place) } else { address(place) };
+        let peers: Vec<String> = (0..3).map(|place| format!("n{}={}:7401", place + 1, front(place))).collect();
         if networks {
             ip("link set lo up")?;
             // A lab before this one has left it.
@@ -84,8 +89,17 @@ impl Lab {
             ip("link set chaos0 up")?;
             ip("addr add 10.99.0.254/24 dev chaos0")?;
         }
+        let proxies = if gear.proxies {
+            for place in 0..3 {
+                ip(&format!("addr add {}/24 dev chaos0", front(place)))?;
+            }
+            let all = |address: &dyn Fn(u8) -> Ipv4Addr| [0, 1, 2].map(|place| (address(place), 7401).into());
+            Some(Proxies::start(all(&front), all(&address)).await?)
+        } else {
+            None
+        };
         let http = reqwest::Client::builder().no_proxy().build().map_err(|error| error.to_string())?;
-        let mut lab = Lab { nodes: Vec::new(), folder, http };
+        let mut lab = Lab { nodes: Vec::new(), folder, proxies, http };
         for place in 0..3 {
             let name = format!("n{}", place + 1);
             let disk = gear.disks.then(Disk::make).transpose()?;
@@ -177,6 +191,10 @@ impl Lab {
 
     pub fn brake(&self, place: usize) -> &Brake {
         self.nodes[place].brake.as_ref().expect("this scenario asks for brakes")
+    }
+
+    pub fn proxies(&self) -> &Proxies {
+        self.proxies.as_ref().expect("this scenario asks for proxies")
     }
 
     /// Waits until it has ended by itself, and says how.

@@ -12,6 +12,7 @@ mod faults;
 mod judge;
 mod lab;
 mod outside;
+mod proxy;
 mod run;
 
 use std::process::{Command, ExitCode, Stdio};

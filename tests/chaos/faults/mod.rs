@@ -36,11 +36,23 @@ pub enum Scenario {
     Slow,
     /// A disk that fails and stays so: the raft leader's, a follower's, two.
     Dead,
+    /// Bad ways between nodes: 5, 50 or 300 ms longer, stalled, half-open, a trickle.
+    Delay,
 }
 
 impl Scenario {
-    pub const ALL: [Scenario; 9] =
-        [Self::Kill, Self::Pause, Self::Restart, Self::Mix, Self::Cut, Self::Power, Self::Full, Self::Slow, Self::Dead];
+    pub const ALL: [Scenario; 10] = [
+        Self::Kill,
+        Self::Pause,
+        Self::Restart,
+        Self::Mix,
+        Self::Cut,
+        Self::Power,
+        Self::Full,
+        Self::Slow,
+        Self::Dead,
+        Self::Delay,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -53,12 +65,13 @@ impl Scenario {
             Self::Full => "full",
             Self::Slow => "slow",
             Self::Dead => "dead",
+            Self::Delay => "delay",
         }
     }
 
     pub fn gear(self) -> Gear {
         let disks = matches!(self, Self::Power | Self::Full | Self::Slow | Self::Dead);
-        Gear { disks, brakes: self == Self::Slow, networks: self == Self::Cut }
+        Gear { disks, brakes: self == Self::Slow, networks: self == Self::Cut, proxies: self == Self::Delay }
     }
 }
 
@@ -107,6 +120,7 @@ pub async fn strike(lab: &mut Lab, scenario: Scenario, random: &mut StdRng) -> S
             _ => processes::restart(lab).await,
         },
         Scenario::Cut => cables::cut(lab, leader, follower, random).await,
+        Scenario::Delay => cables::delay(lab, leader, follower, random).await,
         Scenario::Power => disks::power(lab, leader, follower, random).await,
         Scenario::Full => disks::full(lab, leader, follower, random).await,
         Scenario::Slow => disks::slow(lab, leader, follower, random).await,
