@@ -14,6 +14,7 @@ use crate::brake::Brake;
 use crate::disk_image::{Disk, run};
 use crate::history::{Moment, SECOND, now};
 use crate::proxy::Proxies;
+use crate::wall::WallClock;
 
 /// Set for a process that has a network and mounts of its own, which end with it.
 pub const INSIDE: &str = "QUORATE_CHAOS_INSIDE";
@@ -35,6 +36,7 @@ pub struct Node {
     network: Option<Network>,
     pub disk: Option<Disk>,
     pub brake: Option<Brake>,
+    wall_clock: Option<WallClock>,
 }
 
 /// What nodes are given, beyond processes and folders.
@@ -48,6 +50,8 @@ pub struct Gear {
     pub networks: bool,
     /// A proxy of ours before the peer port of each; takes networks, in which nodes are known by their addresses.
     pub proxies: bool,
+    /// A wall clock of its own for each.
+    pub wall_clocks: bool,
 }
 
 pub struct Lab {
@@ -66,8 +70,8 @@ impl Lab {
     /// be cut off. An error says which of the gear can't be had here.
     pub async fn start(gear: Gear, args: &[&str]) -> Result<Lab, String> {
         let networks = std::env::var_os(INSIDE).is_some();
-        if (gear.networks || gear.proxies) && !networks {
-            return Err("no network of its own for each node".to_owned());
+        if (gear.networks || gear.proxies || gear.wall_clocks) && !networks {
+            return Err("no networks and mounts of our own".to_owned());
         }
         let folder = tempfile::Builder::new().prefix("quorate-chaos-").tempdir().map_err(|error| error.to_string())?;
         let secret = folder.path().join("secret");
@@ -98,6 +102,10 @@ impl Lab {
         } else {
             None
         };
+        if gear.wall_clocks {
+            // A killed process leaves what libfaketime keeps there. Our own copy of it ends with us.
+            run(Command::new("mount").args(["-t", "tmpfs", "tmpfs", "/dev/shm"]))?;
+        }
         let http = reqwest::Client::builder().no_proxy().build().map_err(|error| error.to_string())?;
         let mut lab = Lab { nodes: Vec::new(), folder, proxies, http };
         for place in 0..3 {
@@ -105,13 +113,26 @@ impl Lab {
             let disk = gear.disks.then(Disk::make).transpose()?;
             let brake = gear.brakes.then(Brake::make).transpose()?;
             let data_dir = disk.as_ref().map_or_else(|| lab.folder.path().join(&name), Disk::data_dir);
+            let clock_file = lab.folder.path().join(format!("{name}.clock"));
+            let wall_clock = gear.wall_clocks.then(|| WallClock::make(clock_file)).transpose()?;
             let network = if networks { Some(Network::make(&name, address(place))?) } else { None };
             let mut all = vec!["--peers".to_owned(), peers.join(",")];
             all.extend(["--cluster-secret-file".to_owned(), secret.display().to_string()]);
             all.extend(args.iter().map(ToString::to_string));
             let log = lab.folder.path().join(format!("{name}.log"));
             let address = address(place);
-            lab.nodes.push(Node { name, address, args: all, data_dir, log, child: None, network, disk, brake });
+            lab.nodes.push(Node {
+                name,
+                address,
+                args: all,
+                data_dir,
+                log,
+                child: None,
+                network,
+                disk,
+                brake,
+                wall_clock,
+            });
         }
         for node in 0..3 {
             lab.start_node(node);
@@ -191,6 +212,23 @@ impl Lab {
 
     pub fn brake(&self, place: usize) -> &Brake {
         self.nodes[place].brake.as_ref().expect("this scenario asks for brakes")
+    }
+
+    pub fn wall_clock(&self, place: usize) -> &WallClock {
+        self.nodes[place].wall_clock.as_ref().expect("this scenario asks for wall clocks")
+    }
+
+    /// By how many seconds a node's wall clock differs from ours, as the `Date` of an answer says.
+    pub async fn wall_clock_error(&self, place: usize) -> Option<i64> {
+        let url = format!("http://{}:7400/livez", self.nodes[place].address);
+        let response = self.http.get(url).timeout(Duration::from_secs(1)).send().await.ok()?;
+        let date = jiff::fmt::rfc2822::parse(response.headers().get("date")?.to_str().ok()?).ok()?;
+        Some(date.timestamp().as_second() - jiff::Timestamp::now().as_second())
+    }
+
+    /// How often a node has said something.
+    pub fn count_in_log(&self, place: usize, words: &str) -> usize {
+        std::fs::read_to_string(&self.nodes[place].log).unwrap_or_default().matches(words).count()
     }
 
     pub fn proxies(&self) -> &Proxies {
@@ -329,6 +367,9 @@ impl Node {
             .stdin(Stdio::null())
             .stdout(log.try_clone().unwrap())
             .stderr(log);
+        if let Some(clock) = &self.wall_clock {
+            command.envs(clock.environment());
+        }
         let child = command.spawn().unwrap();
         if let Some(brake) = &self.brake {
             brake.hold(child.id());

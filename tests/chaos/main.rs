@@ -14,6 +14,7 @@ mod lab;
 mod outside;
 mod proxy;
 mod run;
+mod wall;
 
 use std::process::{Command, ExitCode, Stdio};
 

@@ -87,12 +87,17 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
     while now() < ends_at && trouble.is_empty() {
         sleep(random.random_range(500..4_000) * MILLI).await;
         let raft_term = lab.raft_term().await;
-        let Strike { fault, elects, missed } = strike(&mut lab, scenario, &mut random).await;
+        let Strike { fault, elects, missed, excuse } = strike(&mut lab, scenario, &mut random).await;
         faults += 1;
         let left = ends_at.saturating_sub(now()) / MILLI;
         let took = fault.healed.map(|healed| healed.saturating_sub(fault.undone) / MILLI);
         let raft_elections = lab.raft_term().await - raft_term;
-        println!("{left:>7} ms left: {}; healed after {took:?} ms; {raft_elections} raft terms more", fault.name);
+        let mut outage = 0;
+        world.recorder.record(|history| outage = checker::longest_outage(history, fault.from, now()) / MILLI);
+        println!(
+            "{left:>7} ms left: {}; healed after {took:?} ms; {raft_elections} raft terms more; outage {outage} ms",
+            fault.name
+        );
         if fault.healed.is_none() {
             trouble.push(format!("nodes that do not serve {} s after: {}", REST_MAX / SECOND, fault.name));
         }
@@ -100,7 +105,9 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
         if let Some(why) = missed {
             trouble.push(format!("a fault that struck nothing: {}: {why}", fault.name));
         }
-        world.recorder.record(|history| history.faults.push(fault));
+        if excuse {
+            world.recorder.record(|history| history.faults.push(fault));
+        }
         for place in 0..3 {
             if let Some(code) = lab.ended(place) {
                 trouble.push(format!("n{} ended by itself with {code:?}", place + 1));

@@ -1,6 +1,7 @@
 //! What is done to the nodes, by a schedule that a seed draws.
 
 mod cables;
+mod clocks;
 mod disks;
 mod processes;
 
@@ -38,10 +39,12 @@ pub enum Scenario {
     Dead,
     /// Bad ways between nodes: 5, 50 or 300 ms longer, stalled, half-open, a trickle.
     Delay,
+    /// Wall clocks that jump by hours and days.
+    Clock,
 }
 
 impl Scenario {
-    pub const ALL: [Scenario; 10] = [
+    pub const ALL: [Scenario; 11] = [
         Self::Kill,
         Self::Pause,
         Self::Restart,
@@ -52,6 +55,7 @@ impl Scenario {
         Self::Slow,
         Self::Dead,
         Self::Delay,
+        Self::Clock,
     ];
 
     pub fn name(self) -> &'static str {
@@ -66,12 +70,19 @@ impl Scenario {
             Self::Slow => "slow",
             Self::Dead => "dead",
             Self::Delay => "delay",
+            Self::Clock => "clock",
         }
     }
 
     pub fn gear(self) -> Gear {
-        let disks = matches!(self, Self::Power | Self::Full | Self::Slow | Self::Dead);
-        Gear { disks, brakes: self == Self::Slow, networks: self == Self::Cut, proxies: self == Self::Delay }
+        match self {
+            Self::Cut => Gear { networks: true, ..Gear::default() },
+            Self::Power | Self::Full | Self::Dead => Gear { disks: true, ..Gear::default() },
+            Self::Slow => Gear { disks: true, brakes: true, ..Gear::default() },
+            Self::Delay => Gear { proxies: true, ..Gear::default() },
+            Self::Clock => Gear { wall_clocks: true, ..Gear::default() },
+            Self::Kill | Self::Pause | Self::Restart | Self::Mix => Gear::default(),
+        }
     }
 }
 
@@ -83,13 +94,15 @@ pub struct Strike {
     pub elects: bool,
     /// How it is known that it struck nothing, if so.
     pub missed: Option<String>,
+    /// Whether the judge hears of it, and so allows for what it may cost.
+    pub excuse: bool,
 }
 
 impl Strike {
     /// One that began with `cut` and is about to be undone.
     fn new(name: impl Into<String>, cut: Moment, without_quorum: Vec<usize>) -> Strike {
         let fault = Fault { name: name.into(), from: cut, undone: now(), healed: None, without_quorum, cut };
-        Strike { fault, elects: false, missed: None }
+        Strike { fault, elects: false, missed: None, excuse: true }
     }
 
     fn elects(self, elects: bool) -> Strike {
@@ -124,6 +137,7 @@ pub async fn strike(lab: &mut Lab, scenario: Scenario, random: &mut StdRng) -> S
         Scenario::Power => disks::power(lab, leader, follower, random).await,
         Scenario::Full => disks::full(lab, leader, follower, random).await,
         Scenario::Slow => disks::slow(lab, leader, follower, random).await,
+        Scenario::Clock => clocks::jump(lab, leader, follower, random).await,
         Scenario::Dead => disks::dead(lab, leader, follower, random).await,
     };
     strike.fault.from = from;
