@@ -10,8 +10,12 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::brake::Brake;
 use crate::disk_image::{Disk, run};
-use crate::history::{Moment, SECOND, now};
+use crate::history::{Moment, SECOND};
+use crate::outside::now;
+use crate::proxy::Proxies;
+use crate::wall::WallClock;
 
 /// Set for a process that has a network and mounts of its own, which end with it.
 pub const INSIDE: &str = "QUORATE_CHAOS_INSIDE";
@@ -32,11 +36,29 @@ pub struct Node {
     child: Option<Child>,
     network: Option<Network>,
     pub disk: Option<Disk>,
+    pub brake: Option<Brake>,
+    wall_clock: Option<WallClock>,
+}
+
+/// What nodes are given, beyond processes and folders.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Gear {
+    /// A disk of its own for each, whose power can be cut.
+    pub disks: bool,
+    /// A brake on each disk.
+    pub brakes: bool,
+    /// A network of its own for each, whose cables can be cut.
+    pub networks: bool,
+    /// A proxy of ours before the peer port of each; takes networks, in which nodes are known by their addresses.
+    pub proxies: bool,
+    /// A wall clock of its own for each.
+    pub wall_clocks: bool,
 }
 
 pub struct Lab {
     pub nodes: Vec<Node>,
     pub folder: tempfile::TempDir,
+    proxies: Option<Proxies>,
     http: reqwest::Client,
 }
 
@@ -46,9 +68,12 @@ fn binary() -> String {
 
 impl Lab {
     /// Starts three nodes. Where this process has no network of its own, they are on loopback addresses, and can't
-    /// be cut off.
-    pub async fn start(on_disks: bool, args: &[&str]) -> Result<Lab, String> {
+    /// be cut off. An error says which of the gear can't be had here.
+    pub async fn start(gear: Gear, args: &[&str]) -> Result<Lab, String> {
         let networks = std::env::var_os(INSIDE).is_some();
+        if (gear.networks || gear.proxies || gear.wall_clocks) && !networks {
+            return Err("no networks and mounts of our own".to_owned());
+        }
         let folder = tempfile::Builder::new().prefix("quorate-chaos-").tempdir().map_err(|error| error.to_string())?;
         let secret = folder.path().join("secret");
         std::fs::write(&secret, "canary-secret of the cluster").map_err(|error| error.to_string())?;
@@ -59,7 +84,8 @@ impl Lab {
             true => Ipv4Addr::new(10, 99, 0, place + 1),
             false => Ipv4Addr::new(127, 99, own, place + 1),
         };
-        let peers: Vec<String> = (0..3).map(|place| format!("n{}={}:7401", place + 1, address(place))).collect();
+        let front = |place: u8| if gear.proxies { Ipv4Addr::new(10, 99, 0, 101 + place) } else { address(place) };
+        let peers: Vec<String> = (0..3).map(|place| format!("n{}={}:7401", place + 1, front(place))).collect();
         if networks {
             ip("link set lo up")?;
             // A lab before this one has left it.
@@ -68,19 +94,46 @@ impl Lab {
             ip("link set chaos0 up")?;
             ip("addr add 10.99.0.254/24 dev chaos0")?;
         }
+        let proxies = if gear.proxies {
+            for place in 0..3 {
+                ip(&format!("addr add {}/24 dev chaos0", front(place)))?;
+            }
+            let all = |address: &dyn Fn(u8) -> Ipv4Addr| [0, 1, 2].map(|place| (address(place), 7401).into());
+            Some(Proxies::start(all(&front), all(&address)).await?)
+        } else {
+            None
+        };
+        if gear.wall_clocks {
+            // A killed process leaves what libfaketime keeps there. Our own copy of it ends with us.
+            run(Command::new("mount").args(["-t", "tmpfs", "tmpfs", "/dev/shm"]))?;
+        }
         let http = reqwest::Client::builder().no_proxy().build().map_err(|error| error.to_string())?;
-        let mut lab = Lab { nodes: Vec::new(), folder, http };
+        let mut lab = Lab { nodes: Vec::new(), folder, proxies, http };
         for place in 0..3 {
             let name = format!("n{}", place + 1);
-            let disk = on_disks.then(Disk::make).transpose()?;
+            let disk = gear.disks.then(Disk::make).transpose()?;
+            let brake = gear.brakes.then(Brake::make).transpose()?;
             let data_dir = disk.as_ref().map_or_else(|| lab.folder.path().join(&name), Disk::data_dir);
+            let clock_file = lab.folder.path().join(format!("{name}.clock"));
+            let wall_clock = gear.wall_clocks.then(|| WallClock::make(clock_file)).transpose()?;
             let network = if networks { Some(Network::make(&name, address(place))?) } else { None };
             let mut all = vec!["--peers".to_owned(), peers.join(",")];
             all.extend(["--cluster-secret-file".to_owned(), secret.display().to_string()]);
             all.extend(args.iter().map(ToString::to_string));
             let log = lab.folder.path().join(format!("{name}.log"));
             let address = address(place);
-            lab.nodes.push(Node { name, address, args: all, data_dir, log, child: None, network, disk });
+            lab.nodes.push(Node {
+                name,
+                address,
+                args: all,
+                data_dir,
+                log,
+                child: None,
+                network,
+                disk,
+                brake,
+                wall_clock,
+            });
         }
         for node in 0..3 {
             lab.start_node(node);
@@ -89,10 +142,6 @@ impl Lab {
             Some(_) => Ok(lab),
             None => Err(format!("three fresh nodes do not become ready\n{}", lab.logs())),
         }
-    }
-
-    pub fn has_networks(&self) -> bool {
-        self.nodes.iter().all(|node| node.network.is_some())
     }
 
     pub fn urls(&self) -> Vec<String> {
@@ -149,13 +198,55 @@ impl Lab {
     /// Drops what the node's disk has not written, and the node with it; then the disk is there again.
     pub fn cut_power(&mut self, places: &[usize]) {
         for place in places {
-            self.nodes[*place].disk.as_ref().expect("only disks of their own lose power").cut_power();
+            self.disk(*place).cut_power();
         }
         for place in places {
             self.nodes[*place].kill();
-            let disk = self.nodes[*place].disk.as_ref().unwrap();
-            disk.unmount().unwrap();
-            disk.mount().unwrap();
+            self.disk(*place).unmount().unwrap();
+            self.disk(*place).mount().unwrap();
+        }
+    }
+
+    pub fn disk(&self, place: usize) -> &Disk {
+        self.nodes[place].disk.as_ref().expect("this scenario asks for disks")
+    }
+
+    pub fn brake(&self, place: usize) -> &Brake {
+        self.nodes[place].brake.as_ref().expect("this scenario asks for brakes")
+    }
+
+    pub fn wall_clock(&self, place: usize) -> &WallClock {
+        self.nodes[place].wall_clock.as_ref().expect("this scenario asks for wall clocks")
+    }
+
+    /// By how many seconds a node's wall clock differs from ours, as the `Date` of an answer says.
+    pub async fn wall_clock_error(&self, place: usize) -> Option<i64> {
+        let url = format!("http://{}:7400/livez", self.nodes[place].address);
+        let response = self.http.get(url).timeout(Duration::from_secs(1)).send().await.ok()?;
+        let date = jiff::fmt::rfc2822::parse(response.headers().get("date")?.to_str().ok()?).ok()?;
+        Some(date.timestamp().as_second() - jiff::Timestamp::now().as_second())
+    }
+
+    /// How often a node has said something.
+    pub fn count_in_log(&self, place: usize, words: &str) -> usize {
+        std::fs::read_to_string(&self.nodes[place].log).unwrap_or_default().matches(words).count()
+    }
+
+    pub fn proxies(&self) -> &Proxies {
+        self.proxies.as_ref().expect("this scenario asks for proxies")
+    }
+
+    /// Waits until it has ended by itself, and says how.
+    pub async fn end_of(&mut self, place: usize, limit: Moment) -> Result<Option<i32>, String> {
+        let deadline = now() + limit;
+        loop {
+            if let Some(code) = self.ended(place) {
+                return Ok(code);
+            }
+            if now() > deadline {
+                return Err(format!("n{} has not ended within {} s", place + 1, limit / SECOND));
+            }
+            crate::clients::sleep(10_000).await;
         }
     }
 
@@ -277,7 +368,14 @@ impl Node {
             .stdin(Stdio::null())
             .stdout(log.try_clone().unwrap())
             .stderr(log);
-        self.child = Some(command.spawn().unwrap());
+        if let Some(clock) = &self.wall_clock {
+            command.envs(clock.environment());
+        }
+        let child = command.spawn().unwrap();
+        if let Some(brake) = &self.brake {
+            brake.hold(child.id());
+        }
+        self.child = Some(child);
     }
 
     fn kill(&mut self) {

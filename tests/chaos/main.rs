@@ -4,6 +4,7 @@
 //! and restarted for 45 s. `scripts/chaos` runs more, for longer. The environment says what: `QUORATE_CHAOS_SEED`,
 //! `QUORATE_CHAOS_SECONDS`, `QUORATE_CHAOS_SCENARIO` (a name, or `all`), `QUORATE_CHAOS_BINARY`.
 
+mod brake;
 #[path = "../integration/disk_image.rs"]
 mod disk_image;
 mod faults;
@@ -11,7 +12,9 @@ mod faults;
 mod judge;
 mod lab;
 mod outside;
+mod proxy;
 mod run;
+mod wall;
 
 use std::process::{Command, ExitCode, Stdio};
 

@@ -10,11 +10,11 @@ use rand::{RngExt, SeedableRng};
 
 use crate::checker::{self, Verdict};
 use crate::clients::{KEY_CANARY, World, keep_watching, sleep};
-use crate::faults::{Scenario, strike};
-use crate::history::{Answer, Asked, Attempt, History, MILLI, Moment, SECOND, Sample, Seen, now};
+use crate::faults::{Scenario, Strike, strike};
+use crate::history::{Answer, Asked, Attempt, History, MILLI, Moment, SECOND, Sample, Seen};
 use crate::judge::rest::{REST_MAX, come_to_rest, report};
 use crate::lab::Lab;
-use crate::outside::RealOutside;
+use crate::outside::{RealOutside, now};
 
 const ROOMS: usize = 8;
 /// A run in which more than this remains unknown proves too little.
@@ -57,10 +57,7 @@ pub const HEAD: &str = "\
 pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcome, String> {
     // Small numbers, so that snapshots and the end of old log entries are part of it.
     let args = ["--snapshot-every", "700", "--log-entries-kept", "1000"];
-    let mut lab = Lab::start(scenario.needs_disks(), &args).await?;
-    if scenario.needs_networks() && !lab.has_networks() {
-        return Err("no network of its own for each node".to_owned());
-    }
+    let mut lab = Lab::start(scenario.gear(), &args).await?;
     let world = World::new(RealOutside::new(lab.urls()), 3, ROOMS + 1, seed);
     let mut clients = tokio::task::JoinSet::new();
     for room in 0..ROOMS {
@@ -89,16 +86,27 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
     while now() < ends_at && trouble.is_empty() {
         sleep(random.random_range(500..4_000) * MILLI).await;
         let raft_term = lab.raft_term().await;
-        let fault = strike(&mut lab, scenario, &mut random).await;
+        let Strike { fault, elects, missed, excuse } = strike(&mut lab, scenario, &mut random).await;
         faults += 1;
         let left = ends_at.saturating_sub(now()) / MILLI;
         let took = fault.healed.map(|healed| healed.saturating_sub(fault.undone) / MILLI);
-        let terms = lab.raft_term().await - raft_term;
-        println!("{left:>7} ms left: {}; healed after {took:?} ms; {terms} raft terms more", fault.name);
+        let raft_elections = lab.raft_term().await - raft_term;
+        let mut outage = 0;
+        world.recorder.record(|history| outage = checker::longest_outage(history, fault.from, now()) / MILLI);
+        println!(
+            "{left:>7} ms left: {}; healed after {took:?} ms; {raft_elections} raft terms more; outage {outage} ms",
+            fault.name
+        );
         if fault.healed.is_none() {
             trouble.push(format!("nodes that do not serve {} s after: {}", REST_MAX / SECOND, fault.name));
         }
-        world.recorder.record(|history| history.faults.push(fault));
+        let missed = missed.or_else(|| (elects && raft_elections == 0).then(|| "no raft election".to_owned()));
+        if let Some(why) = missed {
+            trouble.push(format!("a fault that struck nothing: {}: {why}", fault.name));
+        }
+        if excuse {
+            world.recorder.record(|history| history.faults.push(fault));
+        }
         for place in 0..3 {
             if let Some(code) = lab.ended(place) {
                 trouble.push(format!("n{} ended by itself with {code:?}", place + 1));

@@ -49,6 +49,9 @@ fn one_seed() -> ExitCode {
     for violation in outcome.violations.iter().take(10) {
         println!("VIOLATION in seed {seed}: {violation}");
     }
+    if !outcome.violations.is_empty() {
+        outcome.story.iter().for_each(|what| println!("FAULT from {what}"));
+    }
     if outcome.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -64,8 +67,9 @@ fn in_a_process(seed: u64, defect: Option<&str>) -> (bool, String) {
     (output.status.success(), text)
 }
 
+#[cfg(tokio_unstable)]
 fn line_of(text: &str) -> &str {
-    text.lines().find(|line| line.starts_with('{')).unwrap_or_else(|| panic!("no outcome in {text}"))
+    text.lines().find(|line| line.contains("\"seed\":")).unwrap_or_else(|| panic!("no outcome in {text}"))
 }
 
 #[test]
@@ -76,6 +80,8 @@ fn promises_are_kept_whatever_is_done_to_the_nodes() {
     }
 }
 
+/// Tokio takes a seed for the choices that it makes by chance only with this flag, which `scripts/simulate` sets.
+#[cfg(tokio_unstable)]
 #[test]
 fn a_seed_repeats_itself() {
     let (_, first) = in_a_process(1, None);

@@ -57,6 +57,8 @@ pub struct Outcome {
     pub verdict: Verdict,
     /// Broken promises, of clients' histories and of nodes' states.
     pub violations: Vec<String>,
+    /// What was done to the nodes, and when.
+    pub story: Vec<String>,
     /// Of everything that was seen. The same seed gives the same.
     pub trace: String,
 }
@@ -64,21 +66,24 @@ pub struct Outcome {
 impl Outcome {
     /// One line that `scripts/simulate` can add up.
     pub fn line(&self) -> String {
-        let faults: Vec<String> = self.faults.iter().map(|(kind, count)| format!("\"{kind}\":{count}")).collect();
-        let late = self.verdict.late.last().copied().unwrap_or(0) / MILLI;
-        format!(
-            "{{\"seed\":{},\"trace\":\"{}\",\"simulated_ms\":{},\"operations\":{},\"unknown\":{},\"reigns\":{},\
-             \"starts\":{},\"late_ms_max\":{late},\"violations\":{},\"faults\":{{{}}}}}",
-            self.seed,
-            self.trace,
-            self.simulated / MILLI,
-            self.verdict.operations,
-            self.verdict.unknown,
-            self.reigns,
-            self.starts,
-            self.violations.len(),
-            faults.join(",")
-        )
+        let verdict = &self.verdict;
+        let late = |percent| verdict.late_percentile(percent).unwrap_or(0) / MILLI;
+        serde_json::json!({
+            "seed": self.seed,
+            "trace": self.trace,
+            "simulated_ms": self.simulated / MILLI,
+            "operations": verdict.operations,
+            "unknown": verdict.unknown,
+            "ran_out": verdict.ran_out,
+            "reigns": self.reigns,
+            "starts": self.starts,
+            "violations": self.violations.len(),
+            "late_ms": [late(50), late(99), late(100)],
+            "outage_ms": verdict.longest_outage / MILLI,
+            "gap_us": verdict.smallest_gap,
+            "faults": self.faults,
+        })
+        .to_string()
     }
 }
 
@@ -160,6 +165,11 @@ pub fn run(seed: u64, defect: Option<Defect>) -> Outcome {
         starts: stage.machines.iter().map(|machine| machine.starts.load(Ordering::Relaxed)).sum(),
         verdict,
         violations,
+        story: history
+            .faults
+            .iter()
+            .map(|fault| format!("{} to {}: {}", fault.from, fault.undone, fault.name))
+            .collect(),
         trace: trace(&history),
     }
 }
@@ -480,11 +490,11 @@ impl Stage {
                 self.failing[place] = self.doing.iter().any(|doing| doing.event == Event::FailingDisk { place });
                 self.sim.bounce(host(place));
             }
-            if now % LOOK_EVERY == 0
+            if now.is_multiple_of(LOOK_EVERY)
                 && let Some(consensus) = self.machines[place].consensus()
             {
                 self.invariants.look_at(place, &consensus, now);
-                if now % SAMPLE_EVERY == 0 {
+                if now.is_multiple_of(SAMPLE_EVERY) {
                     let position = consensus.applied().position();
                     let applied_index = position.applied.map_or(0, |applied| applied.index);
                     let sample =

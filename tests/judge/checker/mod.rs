@@ -21,7 +21,7 @@ mod watches;
 
 use std::fmt;
 
-use crate::history::{Answer, Asked, History, Moment, Seen};
+use crate::history::{Answer, Asked, GUARD, History, Moment, Seen};
 
 /// A broken promise.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,8 @@ pub struct Verdict {
     pub unknown: usize,
     /// Between the end of one holder's belief and the start of the next one's.
     pub smallest_gap: Option<i64>,
-    /// From the earliest moment at which a lease could end to the first sign that it had; sorted.
+    /// From the latest moment at which a lease should have ended, had nothing been done to the nodes, to the first
+    /// sign that somebody else had the room; sorted.
     pub late: Vec<Moment>,
     /// Holders that wanted to go on and could not renew in time.
     pub ran_out: usize,
@@ -81,15 +82,20 @@ pub fn check(history: &History) -> Verdict {
         smallest_gap,
         late,
         ran_out: history.stops.iter().filter(|stop| stop.ran_out).count(),
-        longest_outage: longest_outage(history),
+        longest_outage: longest_outage(history, 0, Moment::MAX),
     }
 }
 
-fn longest_outage(history: &History) -> Moment {
+/// The longest time between two moments in which no linearizable answer came from any node.
+pub fn longest_outage(history: &History, from: Moment, to: Moment) -> Moment {
     let served = history.attempts.iter().filter(|attempt| {
         attempt.asked != Asked::LocalRead && matches!(attempt.answer, Answer::Ok(_) | Answer::NotHolder)
     });
-    let mut moments: Vec<Moment> = served.filter_map(|attempt| attempt.t1).collect();
+    let mut moments: Vec<Moment> =
+        served.filter_map(|attempt| attempt.t1).filter(|t1| (from..to).contains(t1)).collect();
+    if from > 0 {
+        moments.extend([from, to]);
+    }
     moments.sort_unstable();
     moments.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0)
 }
@@ -158,6 +164,10 @@ struct Lease<'a> {
     won_at: Moment,
     /// It lasts at least until then, unless it is resigned.
     lasts_until: Moment,
+    /// The attempt that made it so long was sent then, so its duration cannot have begun before.
+    counts_from: Moment,
+    /// Its duration had begun by then, so it is over in time if it is over then, if nothing is done to the nodes.
+    over_by: Moment,
     /// The first moment at which it may have been resigned.
     resigned_from: Option<Moment>,
     /// Whether a renewal is open that may have made it longer than its holder knows.
@@ -175,11 +185,18 @@ fn leases(history: &History) -> Vec<Lease<'_>> {
                 term: *term,
                 won_at: t1,
                 lasts_until: until,
+                counts_from: attempt.t0,
+                over_by: 0,
                 resigned_from: None,
                 maybe_longer: false,
             });
             lease.won_at = lease.won_at.min(t1);
             lease.lasts_until = lease.lasts_until.max(until);
+            // The latest answer may be of an earlier time, as one that waited for the room is.
+            if t1 + valid_for + GUARD > lease.over_by {
+                lease.over_by = t1 + valid_for + GUARD;
+                lease.counts_from = attempt.t0;
+            }
         }
     }
     for attempt in &history.attempts {

@@ -1,0 +1,93 @@
+//! What is between the nodes.
+
+use std::time::Duration;
+
+use rand::RngExt;
+use rand::rngs::StdRng;
+
+use super::{ELECTION_MAX, Strike};
+use crate::clients::sleep;
+use crate::history::MILLI;
+use crate::lab::Lab;
+use crate::outside::now;
+use crate::proxy::Weather;
+
+pub async fn cut(lab: &mut Lab, leader: usize, follower: usize, random: &mut StdRng) -> Strike {
+    let third = 3 - leader - follower;
+    let both = |a, b| vec![(a, b), (b, a)];
+    let (name, cables, alone) = match random.random_range(0..6) {
+        0 => ("cut the raft leader off", [both(leader, follower), both(leader, third)].concat(), vec![leader]),
+        1 => ("cut a follower off", [both(follower, leader), both(follower, third)].concat(), vec![follower]),
+        2 => ("cut between raft leader and follower", both(leader, follower), vec![]),
+        3 => ("nothing reaches the raft leader", vec![(follower, leader), (third, leader)], vec![]),
+        4 => ("nothing leaves the raft leader", vec![(leader, follower), (leader, third)], vec![]),
+        _ => ("nothing leaves a follower", vec![(follower, leader), (follower, third)], vec![]),
+    };
+    for (from, to) in &cables {
+        lab.cut(*from, *to);
+    }
+    // What was on its way has arrived by then.
+    let cut_from = now() + 50 * MILLI;
+    let length = random.random_range(1_000..9_000);
+    sleep(length * MILLI).await;
+    let strike = Strike::new(format!("{name} for {length} ms"), cut_from, alone.clone())
+        .elects(alone == [leader] && length * MILLI > ELECTION_MAX);
+    lab.join_all();
+    strike
+}
+
+pub async fn delay(lab: &mut Lab, leader: usize, follower: usize, random: &mut StdRng) -> Strike {
+    let third = 3 - leader - follower;
+    let from_leader = vec![(leader, follower), (leader, third)];
+    let to_leader = vec![(follower, leader), (third, leader)];
+    let around_leader = [from_leader.clone(), to_leader.clone()].concat();
+    let around_follower = vec![(leader, follower), (follower, leader), (third, follower), (follower, third)];
+    let pair = vec![(leader, follower), (follower, leader)];
+    let everywhere = [around_leader.clone(), vec![(third, follower), (follower, third)]].concat();
+    let of = |name: &str, ways: &[(usize, usize)]| (name.to_owned(), ways.to_vec());
+    let ((place, ways), weather, what) = match random.random_range(0..10) {
+        0..4 => {
+            let millis = [5, 50, 300][random.random_range(0..3)];
+            let delay = Duration::from_millis(millis);
+            let ways = match random.random_range(0..3) {
+                0 => of("everywhere", &everywhere),
+                1 => of("around the raft leader", &around_leader),
+                _ => of("around a follower", &around_follower),
+            };
+            (ways, Weather { delay, jitter: delay / 2, ..Weather::default() }, format!("{millis} ms and half as much"))
+        }
+        4..6 => {
+            let ways = match random.random_range(0..3) {
+                0 => of("around the raft leader", &around_leader),
+                1 => of("from the raft leader", &from_leader),
+                _ => of("to the raft leader", &to_leader),
+            };
+            (ways, Weather { stalled: true, ..Weather::default() }, "stalled".to_owned())
+        }
+        6..8 => {
+            let ways = match random.random_range(0..2) {
+                0 => of("around the raft leader", &around_leader),
+                _ => of("between raft leader and follower", &pair),
+            };
+            (ways, Weather { swallowed: true, ..Weather::default() }, "half-open".to_owned())
+        }
+        _ => {
+            let bytes_per_second = [200, 2_000][random.random_range(0..2)];
+            let weather = Weather { bytes_per_second: Some(bytes_per_second), ..Weather::default() };
+            (of("from the raft leader", &from_leader), weather, format!("{bytes_per_second} bytes a second"))
+        }
+    };
+    let alone = if ways == around_leader && (weather.stalled || weather.swallowed) { vec![leader] } else { vec![] };
+    let struck_before = lab.proxies().struck();
+    lab.proxies().set(&ways, weather);
+    // What was on its way has arrived by then.
+    let from = now() + 50 * MILLI;
+    let length = random.random_range(1_000..9_000);
+    sleep(length * MILLI).await;
+    let struck = lab.proxies().struck() - struck_before;
+    let elects = !alone.is_empty() && length * MILLI > ELECTION_MAX;
+    let name = format!("{what} {place} for {length} ms, {struck} pieces");
+    let strike = Strike::new(name, from, alone).elects(elects);
+    lab.proxies().clear();
+    strike.missed((struck == 0).then(|| "nothing came through".to_owned()))
+}
