@@ -12,8 +12,8 @@
 //! 4  service                    |            one method per thing a user can do
 //! 3  consensus                  |            agree on commands, then apply them
 //! 2  storage  peer              |            disk; other nodes
-//! 1  raft_types  codec  clock  random  wire  small shared vocabulary
-//! 0  domain                                  the rules of a room; no IO at all
+//! 1  raft_types  codec  clock  wire          small shared vocabulary
+//! 0  domain  random  planted                 the rules of a room, no IO at all; chance; bugs for tests
 //! ```
 //!
 //! A module imports from lower rows only; `tests/tidy.rs` reads the source to keep it so. Raft has a leader, a
@@ -33,6 +33,7 @@ pub mod domain;
 pub mod http;
 pub mod node;
 pub mod peer;
+pub mod planted;
 pub mod raft_types;
 pub mod random;
 pub mod service;

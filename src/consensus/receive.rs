@@ -8,6 +8,7 @@ use openraft::type_config::alias::SnapshotOf;
 
 use super::{Consensus, ConsensusError, stopped};
 use crate::peer::SnapshotHead;
+use crate::planted::{Bug, is_planted};
 use crate::raft_types::TypeConfig;
 use crate::storage::{IncomingSnapshot, SnapshotFile};
 
@@ -20,6 +21,11 @@ impl Consensus {
         &self,
         request: AppendEntriesRequest<TypeConfig>,
     ) -> RaftAnswer<AppendEntriesResponse<TypeConfig>> {
+        if is_planted(Bug::AcknowledgedBeforeAppended) {
+            let raft = self.raft.clone();
+            tokio::spawn(async move { raft.append_entries(request).await });
+            return Ok(AppendEntriesResponse::Success);
+        }
         let answer = self.raft.append_entries(request).await.map_err(stopped)?;
         if !matches!(answer, AppendEntriesResponse::HigherVote(_)) {
             self.local.heard_of_raft_leader();

@@ -13,7 +13,8 @@ use openraft::{EntryPayload, OptionalSend, RaftSnapshotBuilder, storage::RaftSta
 
 use super::LocalNode;
 use super::applied::{Applied, EntryKind, Position};
-use crate::domain::{Lease, RoomId};
+use crate::domain::{Lease, LogTime, RoomId};
+use crate::planted::{Bug, is_planted};
 use crate::raft_types::{LogId, Reply, SnapshotMeta, StoredMembership, TypeConfig};
 use crate::storage::{SnapshotFile, SnapshotStore, StateMeta, StateStore};
 
@@ -144,7 +145,13 @@ impl RaftSnapshotBuilder<TypeConfig> for SnapshotBuilder {
         let meta =
             SnapshotMeta { last_log_id: self.position.applied, last_membership: self.position.membership.clone() };
         let cluster_id = self.local.cluster_id();
-        let (leases, counters) = (std::mem::take(&mut self.leases), self.position.counters);
+        let (leases, mut counters) = (std::mem::take(&mut self.leases), self.position.counters);
+        if is_planted(Bug::SnapshotWithoutLogTime) {
+            counters.log_time = LogTime::default();
+        }
+        if is_planted(Bug::TokenForgotten) {
+            counters.last_fencing_token = leases.iter().map(|(_, lease)| lease.fencing_token.0).max().unwrap_or(1);
+        }
         let (snapshots, state_store) = (self.snapshots.clone(), self.state_store.clone());
         let file = self
             .snapshots
