@@ -21,7 +21,7 @@ mod watches;
 
 use std::fmt;
 
-use crate::history::{Answer, Asked, GUARD, History, Moment, Seen};
+use crate::history::{Answer, Asked, Fault, GUARD, History, Moment, SECOND, Seen};
 
 /// A broken promise.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -152,6 +152,15 @@ fn sightings(history: &History) -> impl Iterator<Item = (usize, &str, u64, Momen
         _ => None,
     });
     answers.chain(local).chain(events)
+}
+
+/// Nodes that are ready may have a raft election ahead of them: what was paused or cut off has just come back.
+const SETTLING: Moment = SECOND;
+
+/// For how long of the time between two moments a fault or its consequences lasted.
+fn disturbed(fault: &Fault, from: Moment, to: Moment) -> Moment {
+    let over = fault.healed.unwrap_or(to).max(fault.undone) + SETTLING;
+    over.min(to).saturating_sub(fault.from.max(from))
 }
 
 /// What is known of one lease from its holder's answers.
