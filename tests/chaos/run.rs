@@ -94,7 +94,11 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
         faults += 1;
         let left = ends_at.saturating_sub(now()) / MILLI;
         let took = fault.healed.map(|healed| healed.saturating_sub(fault.undone) / MILLI);
-        let raft_elections = lab.raft_term().await - raft_term;
+        let raft_term_after = lab.raft_term().await;
+        if raft_term_after < raft_term {
+            broken.push(format!("a vote was lost: raft term {raft_term}, then {raft_term_after}, by {}", fault.name));
+        }
+        let raft_elections = raft_term_after.saturating_sub(raft_term);
         let mut outage = 0;
         world.recorder.record(|history| outage = checker::longest_outage(history, fault.from, now()));
         raft_elections_in_all += raft_elections;
