@@ -138,10 +138,8 @@ impl Lab {
         for node in 0..3 {
             lab.start_node(node);
         }
-        match lab.healed(60 * SECOND).await {
-            Some(_) => Ok(lab),
-            None => Err(format!("three fresh nodes do not become ready\n{}", lab.logs())),
-        }
+        assert!(lab.healed(60 * SECOND).await.is_some(), "three fresh nodes do not become ready\n{}", lab.logs());
+        Ok(lab)
     }
 
     pub fn urls(&self) -> Vec<String> {
@@ -407,6 +405,8 @@ impl Network {
         let (here, end) = (format!("to-{name}"), format!("eth-{name}"));
         let mut network = Network { keeper, end: end.clone(), hardware_address: String::new() };
         network.is_apart()?;
+        // The network of a lab before this one takes its time to go, and its cable with it.
+        let _ = ip(&format!("link del {here}"));
         ip(&format!("link add {here} type veth peer name {end}"))?;
         ip(&format!("link set {end} netns {}", network.keeper.id()))?;
         ip(&format!("link set {here} master chaos0 up"))?;

@@ -90,5 +90,6 @@ fn nodes_keep_their_promises_while_they_are_killed_and_paused_and_restarted() ->
         }
     }
     println!("{}\n{}", run::HEAD, rows.join("\n"));
-    if violations == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    // What was asked for and can't be done here has proved nothing.
+    if violations == 0 && !rows.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

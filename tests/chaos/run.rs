@@ -24,6 +24,7 @@ pub struct Outcome {
     pub scenario: Scenario,
     pub seed: u64,
     pub faults: usize,
+    pub raft_elections: u64,
     pub verdict: Verdict,
 }
 
@@ -34,10 +35,11 @@ impl Outcome {
         let gap = verdict.smallest_gap.map_or("-".to_owned(), |gap| format!("{:.1}", gap as f64 / 1_000.0));
         let late = [50, 99, 100].map(|percent| millis(verdict.late_percentile(percent))).join(" / ");
         format!(
-            "| {} | {} | {} | {} | {:.2} % | {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {:.2} % | {} | {} | {} | {} | {} |",
             self.scenario.name(),
             self.seed,
             self.faults,
+            self.raft_elections,
             verdict.operations,
             100.0 * verdict.unknown as f64 / verdict.operations.max(1) as f64,
             verdict.longest_outage / MILLI,
@@ -50,8 +52,8 @@ impl Outcome {
 }
 
 pub const HEAD: &str = "\
-| scenario | seed | faults | operations | unknown | longest outage, ms | smallest exclusion gap, ms | late expiry p50 / p99 / max, ms | holders that ran out | violations |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |";
+| scenario | seed | faults | raft elections | operations | unknown | longest outage, ms | smallest exclusion gap, ms | late expiry p50 / p99 / max, ms | holders that ran out | violations |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |";
 
 /// Runs a scenario for so long, and judges it. An error is that it can't be run here.
 pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcome, String> {
@@ -82,21 +84,31 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
     let mut random = StdRng::seed_from_u64(seed);
     let ends_at = now() + length;
     let mut faults = 0;
-    let mut trouble = Vec::new();
+    let (mut trouble, mut broken) = (Vec::new(), Vec::new());
+    let mut raft_elections_in_all = 0;
     while now() < ends_at && trouble.is_empty() {
         sleep(random.random_range(500..4_000) * MILLI).await;
         let raft_term = lab.raft_term().await;
-        let Strike { fault, elects, missed, excuse } = strike(&mut lab, scenario, &mut random).await;
+        let Strike { fault, elects, missed, outage_max, excuse } = strike(&mut lab, scenario, &mut random).await;
         faults += 1;
         let left = ends_at.saturating_sub(now()) / MILLI;
         let took = fault.healed.map(|healed| healed.saturating_sub(fault.undone) / MILLI);
-        let raft_elections = lab.raft_term().await - raft_term;
+        let raft_term_after = lab.raft_term().await;
+        if raft_term_after < raft_term {
+            broken.push(format!("a vote was lost: raft term {raft_term}, then {raft_term_after}, by {}", fault.name));
+        }
+        let raft_elections = raft_term_after.saturating_sub(raft_term);
         let mut outage = 0;
-        world.recorder.record(|history| outage = checker::longest_outage(history, fault.from, now()) / MILLI);
+        world.recorder.record(|history| outage = checker::longest_outage(history, fault.from, now()));
+        raft_elections_in_all += raft_elections;
         println!(
-            "{left:>7} ms left: {}; healed after {took:?} ms; {raft_elections} raft terms more; outage {outage} ms",
-            fault.name
+            "{left:>7} ms left: {}; healed after {took:?} ms; {raft_elections} raft terms more; outage {} ms",
+            fault.name,
+            outage / MILLI
         );
+        if outage > outage_max {
+            broken.push(format!("nobody was served for {} ms during: {}", outage / MILLI, fault.name));
+        }
         if fault.healed.is_none() {
             trouble.push(format!("nodes that do not serve {} s after: {}", REST_MAX / SECOND, fault.name));
         }
@@ -122,7 +134,7 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
     }
     let mut rest = come_to_rest(&world, &[0, 1, 2], &open).await;
     observers.shutdown().await;
-    rest.not_served.extend(trouble);
+    rest.not_served.extend(trouble.into_iter().chain(broken));
     let mut secrets = world.secrets.lock().unwrap().clone();
     // All would take long; the oldest have had the most time to leak.
     secrets.truncate(10);
@@ -146,7 +158,7 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
     let each = [won, renewed, resigned, events, samples].into_iter().all(|count| count > 10);
     let enough = each && verdict.operations > 100 && verdict.unknown * 100 <= verdict.operations * UNKNOWN_PERCENT_MAX;
     assert!(enough && faults > 0, "too weak to prove anything: {faults} faults, {verdict:?}");
-    Ok(Outcome { scenario, seed, faults, verdict })
+    Ok(Outcome { scenario, seed, faults, raft_elections: raft_elections_in_all, verdict })
 }
 
 /// Writes down all that is known, for whoever has to find the bug.

@@ -255,7 +255,7 @@ impl Client {
     }
 
     /// A holder looks at its clock before each act, so its belief ends at its deadline even where its thread wakes
-    /// up late.
+    /// up late (see `checker::exclusion`).
     fn stop(&self, holding: &Holding, at: Moment, ran_out: bool) {
         let stop = Stop { term: holding.term, at, ran_out };
         self.world.recorder.record(|history| history.stops.push(stop));

@@ -95,7 +95,6 @@ pub struct Stop {
 
 /// An event of a watch stream.
 #[derive(Debug, Clone)]
-#[expect(dead_code, reason = "some of it is there for those who read a written history")]
 pub struct WatchEvent {
     /// Counts streams; each connection is a new one.
     pub stream: u64,

@@ -31,7 +31,8 @@ pub async fn cut(lab: &mut Lab, leader: usize, follower: usize, random: &mut Std
     let length = random.random_range(1_000..9_000);
     sleep(length * MILLI).await;
     let strike = Strike::new(format!("{name} for {length} ms"), cut_from, alone.clone())
-        .elects(alone == [leader] && length * MILLI > ELECTION_MAX);
+        .elects(alone == [leader] && length * MILLI > ELECTION_MAX)
+        .leaves_a_quorum(true);
     lab.join_all();
     strike
 }
@@ -86,8 +87,12 @@ pub async fn delay(lab: &mut Lab, leader: usize, follower: usize, random: &mut S
     sleep(length * MILLI).await;
     let struck = lab.proxies().struck() - struck_before;
     let elects = !alone.is_empty() && length * MILLI > ELECTION_MAX;
+    // A raft leader whose words still arrive, and too little of the rest, goes on and gets nowhere: Raft knows no
+    // better. Nor do nodes that are further from each other than their timing allows for.
+    let is_far = weather.delay >= Duration::from_millis(300);
+    let quorum = !is_far && weather.bytes_per_second.is_none() && place != "to the raft leader";
     let name = format!("{what} {place} for {length} ms, {struck} pieces");
-    let strike = Strike::new(name, from, alone).elects(elects);
+    let strike = Strike::new(name, from, alone).elects(elects).leaves_a_quorum(quorum);
     lab.proxies().clear();
     strike.missed((struck == 0).then(|| "nothing came through".to_owned()))
 }

@@ -50,7 +50,7 @@ pub async fn jump(lab: &mut Lab, leader: usize, follower: usize, random: &mut St
     for (place, _) in &jumps {
         lab.wall_clock(*place).set(0);
     }
-    let strike = strike.elects(with_kill && down * MILLI > ELECTION_MAX).missed(missed);
+    let strike = strike.elects(with_kill && down * MILLI > ELECTION_MAX).missed(missed).leaves_a_quorum(true);
     // A clock that jumps is no excuse for anything.
     if with_kill { strike } else { Strike { excuse: false, ..strike } }
 }

@@ -33,7 +33,7 @@ pub async fn power(lab: &mut Lab, leader: usize, follower: usize, random: &mut S
     let from = now();
     sleep(random.random_range(0..2_000) * MILLI).await;
     let alone = if dark.len() == 2 { (0..3).filter(|place| !dark.contains(place)).collect() } else { Vec::new() };
-    let strike = Strike::new(name, from, alone);
+    let strike = Strike::new(name, from, alone).leaves_a_quorum(dark.len() == 1);
     for place in dark {
         lab.start_node(place);
     }
@@ -58,7 +58,8 @@ pub async fn full(lab: &mut Lab, leader: usize, follower: usize, random: &mut St
         format!("{name}: {}", if ended.is_some() { "it ended" } else { "it did not matter" }),
         from,
         vec![],
-    );
+    )
+    .leaves_a_quorum(true);
     std::fs::remove_file(&ballast).unwrap();
     if ended.is_none() {
         // A node that has just noticed takes a moment to end; only one that goes on is alive.
@@ -96,6 +97,7 @@ pub async fn slow(lab: &mut Lab, leader: usize, follower: usize, random: &mut St
     for place in &places {
         lab.brake(*place).release(lab.disk(*place));
     }
+    let strike = strike.leaves_a_quorum(places.len() == 1);
     let fast = writes > most * places.len() as u64;
     strike.missed((fast || writes == 0).then(|| format!("{writes} writes, where {most} a disk are what it can do")))
 }
@@ -127,5 +129,5 @@ pub async fn dead(lab: &mut Lab, leader: usize, follower: usize, random: &mut St
         lab.disk(*place).mount().unwrap();
         lab.start_node(*place);
     }
-    strike.elects(places.contains(&leader))
+    strike.elects(places.contains(&leader)).leaves_a_quorum(places.len() == 1)
 }

@@ -95,6 +95,9 @@ pub struct Strike {
     pub elects: bool,
     /// How it is known that it struck nothing, if so.
     pub missed: Option<String>,
+    /// How long nobody may be served while it lasts: long enough for a raft election where it leaves two nodes that
+    /// reach each other, any time where it doesn't.
+    pub outage_max: Moment,
     /// Whether the judge hears of it, and so allows for what it may cost.
     pub excuse: bool,
 }
@@ -103,11 +106,15 @@ impl Strike {
     /// One that began with `cut` and is about to be undone.
     fn new(name: impl Into<String>, cut: Moment, without_quorum: Vec<usize>) -> Strike {
         let fault = Fault { name: name.into(), from: cut, undone: now(), healed: None, without_quorum, cut };
-        Strike { fault, elects: false, missed: None, excuse: true }
+        Strike { fault, elects: false, missed: None, outage_max: Moment::MAX, excuse: true }
     }
 
     fn elects(self, elects: bool) -> Strike {
         Strike { elects, ..self }
+    }
+
+    fn leaves_a_quorum(self, quorum: bool) -> Strike {
+        Strike { outage_max: if quorum { ELECTION_MAX } else { Moment::MAX }, ..self }
     }
 
     fn missed(self, missed: Option<String>) -> Strike {

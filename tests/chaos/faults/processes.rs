@@ -27,7 +27,9 @@ pub async fn kill(lab: &mut Lab, leader: usize, follower: usize, random: &mut St
     let alone = if killed.len() == 2 { (0..3).filter(|place| !killed.contains(place)).collect() } else { Vec::new() };
     // All of them may elect the same one again, in a new raft term.
     let elects = killed.contains(&leader) && down > ELECTION_MAX / MILLI;
-    let strike = Strike::new(format!("{name} for {down} ms"), dead_from, alone).elects(elects);
+    let strike = Strike::new(format!("{name} for {down} ms"), dead_from, alone)
+        .elects(elects)
+        .leaves_a_quorum(killed.len() == 1);
     for place in killed {
         lab.start_node(place);
     }
@@ -41,7 +43,8 @@ pub async fn pause(lab: &mut Lab, leader: usize, follower: usize, seconds: u64, 
     let from = now();
     sleep(seconds * SECOND).await;
     let strike = Strike::new(format!("{name} for {seconds} s"), from, Vec::new())
-        .elects(place == leader && seconds * SECOND > ELECTION_MAX);
+        .elects(place == leader && seconds * SECOND > ELECTION_MAX)
+        .leaves_a_quorum(true);
     lab.signal(place, Signal::CONT);
     strike
 }
@@ -57,5 +60,5 @@ pub async fn restart(lab: &mut Lab) -> Strike {
             break;
         }
     }
-    Strike::new("rolling restart", from, Vec::new())
+    Strike::new("rolling restart", from, Vec::new()).leaves_a_quorum(true)
 }

@@ -15,7 +15,7 @@ pub fn check(history: &History) -> Vec<Violation> {
             let contradicts = match observation.says {
                 Says::Held { term, .. } => term > lease.term,
                 Says::Vacant => observation.t0 > lease.won_at,
-                Says::Over { term } => term == lease.term,
+                Says::Over { term } | Says::Resigned { term } => term == lease.term,
             };
             contradicts && ended(observation.t1)
         });

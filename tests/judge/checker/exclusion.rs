@@ -1,4 +1,9 @@
 //! At no moment do two holders believe that a room is theirs.
+//!
+//! A belief that runs out lasts until its deadline, not until the moment at which its holder's thread last looked at the
+//! clock. The promise is to holders that act until then, so that is what every run tries, also where this machine lets no
+//! thread act at the very end. A thread that looks later than that acts no more, so the later moment would be no belief
+//! either. A holder that gives up does so before it asks for it, and one that is told of its loss when it is told.
 
 use std::collections::{BTreeMap, HashMap};
 

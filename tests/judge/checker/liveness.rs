@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Says, Violation, leases, observations};
+use super::{Says, Violation, disturbed, leases, observations};
 use crate::history::{History, MILLI, Moment, SECOND};
 
 /// A lease that nobody may hold any more is shown no longer than this: its end is put into the log as soon as it is
@@ -12,9 +12,6 @@ const SHOWN_MAX: Moment = SECOND;
 const PASSED_MAX: Moment = 2_500 * MILLI;
 /// What a fault may cost in log time before it began: the raft leader stamps at least once a second.
 const UNSTAMPED_MAX: Moment = SECOND;
-/// Nodes that are ready may have a raft election ahead of them: what was paused or cut off has just come back.
-const SETTLING: Moment = SECOND;
-
 /// Also gives by how much leases ended late, sorted.
 pub fn check(history: &History) -> (Vec<Violation>, Vec<Moment>) {
     let mut violations = Vec::new();
@@ -64,12 +61,8 @@ pub fn check(history: &History) -> (Vec<Violation>, Vec<Moment>) {
 /// How much log time the faults between two moments may have cost: as long as they and their healing lasted, and what
 /// had not been stamped before.
 fn lost_at_most(history: &History, from: Moment, to: Moment) -> Moment {
-    let each = history.faults.iter().map(|fault| {
-        let over = fault.healed.unwrap_or(to).max(fault.undone) + SETTLING;
-        let both = over.min(to).saturating_sub(fault.from.max(from));
-        if both > 0 { both + UNSTAMPED_MAX } else { 0 }
-    });
-    each.sum()
+    let each = history.faults.iter().map(|fault| disturbed(fault, from, to));
+    each.map(|length| if length > 0 { length + UNSTAMPED_MAX } else { 0 }).sum()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Linearizable: what is answered about a room goes forward in real time, and never back. So no acknowledged grant
 //! or resignation is forgotten.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{Observation, Says, Violation, observations};
 use crate::history::{History, Moment};
@@ -17,42 +17,54 @@ pub fn check(history: &History) -> Vec<Violation> {
 fn check_room(mut observed: Vec<Observation>) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut violation = |what: String| violations.push(Violation { promise: "linearizable", what });
-    let mut held: Vec<(Moment, Moment, u64)> = Vec::new();
-    let mut last_shown = HashMap::<u64, Moment>::new();
+    // Terms that had been granted by the end of an attempt.
+    let mut granted: Vec<(Moment, u64)> = Vec::new();
+    // Terms that were held at some moment of an attempt, by its beginning.
+    let mut held: Vec<(Moment, u64)> = Vec::new();
+    let mut last_held = HashMap::<u64, Moment>::new();
+    let mut resigned = HashSet::new();
     for observation in &observed {
-        if let Says::Held { term, .. } = observation.says {
-            held.push((observation.t0, observation.t1, term));
-            let last = last_shown.entry(term).or_insert(observation.t0);
+        if let Says::Held { term, .. } | Says::Resigned { term } | Says::Over { term } = observation.says {
+            granted.push((observation.t1, term));
+        }
+        if let Says::Held { term, .. } | Says::Resigned { term } = observation.says {
+            held.push((observation.t0, term));
+            let last = last_held.entry(term).or_insert(observation.t0);
             *last = observation.t0.max(*last);
         }
+        if let Says::Resigned { term } = observation.says
+            && !resigned.insert(term)
+        {
+            violation(format!("{term} was given up twice: {observation:?}"));
+        }
     }
-    // The lowest term that an attempt sent at or after a moment was told.
+    // The lowest term that was held for an attempt sent at or after a moment.
     held.sort_unstable();
-    let mut lowest_from: Vec<(Moment, u64)> = held.iter().map(|(t0, _, term)| (*t0, *term)).collect();
-    for place in (1..lowest_from.len()).rev() {
-        lowest_from[place - 1].1 = lowest_from[place - 1].1.min(lowest_from[place].1);
+    for place in (1..held.len()).rev() {
+        held[place - 1].1 = held[place - 1].1.min(held[place].1);
     }
-    let lowest_after =
-        |moment: Moment| lowest_from.get(lowest_from.partition_point(|(t0, _)| *t0 <= moment)).map(|(_, term)| *term);
+    let lowest_after = |moment: Moment| held.get(held.partition_point(|(t0, _)| *t0 <= moment)).map(|(_, term)| *term);
 
-    held.sort_unstable_by_key(|(_, t1, _)| *t1);
+    granted.sort_unstable();
     observed.sort_unstable_by_key(|observation| observation.t0);
-    let (mut answered, mut highest) = (held.iter().peekable(), None);
+    let (mut granted, mut highest) = (granted.iter().peekable(), None);
     for observation in observed {
-        while let Some((.., term)) = answered.next_if(|(_, t1, _)| *t1 < observation.t0) {
+        while let Some((_, term)) = granted.next_if(|(t1, _)| *t1 < observation.t0) {
             highest = highest.max(Some(*term));
         }
         match observation.says {
-            Says::Held { term, .. } if Some(term) < highest => {
-                violation(format!("after {highest:?} had been shown, {observation:?}"));
+            Says::Held { term, .. } | Says::Resigned { term } if Some(term) < highest => {
+                violation(format!("after {highest:?} had been granted, {observation:?}"));
             }
             Says::Vacant
                 if highest.is_some() && lowest_after(observation.t1).is_some_and(|next| Some(next) <= highest) =>
             {
                 violation(format!("vacant between two signs of {highest:?}: {observation:?}"));
             }
-            Says::Over { term } if last_shown.get(&term).is_some_and(|last| *last > observation.t1) => {
-                violation(format!("{term} was shown to one who asked after {observation:?}"));
+            Says::Over { term } | Says::Resigned { term }
+                if last_held.get(&term).is_some_and(|last| *last > observation.t1) =>
+            {
+                violation(format!("{term} was held for one who asked after {observation:?}"));
             }
             _ => {}
         }
@@ -62,8 +74,48 @@ fn check_room(mut observed: Vec<Observation>) -> Vec<Violation> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::checker::made::Made;
+    use crate::checker::search::is_linearizable;
+
+    fn observation() -> impl Strategy<Value = Observation<'static>> {
+        (0..14_u64, 0..5_u64, 1..4_u64, 0..4).prop_map(|(t0, length, term, kind)| {
+            let says = match kind {
+                0 => Says::Vacant,
+                1 => Says::Over { term },
+                2 => Says::Resigned { term },
+                _ => Says::Held { holder: "", term },
+            };
+            Observation { room: 0, t0, t1: t0 + length, says }
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn pairs_of_answers_tell_the_same_as_a_search_through_all_orders(
+            observed in prop::collection::vec(observation(), 1..7)
+        ) {
+            prop_assert_eq!(check_room(observed.clone()).is_empty(), is_linearizable(&observed));
+        }
+    }
+
+    #[test]
+    fn a_resignation_that_is_acknowledged_after_its_lease_had_ended_is_rejected() {
+        let history = Made::new().won("a", 5, 0, 10).read("b", 6, 20, 30).resigned("a", 5, 31, 40).done();
+        assert_eq!(check(&history).len(), 1);
+        let history = Made::new().won("a", 5, 0, 10).resigned("a", 5, 20, 30).resigned("a", 5, 25, 40).done();
+        assert_eq!(check(&history).len(), 1);
+    }
+
+    #[test]
+    fn a_resignation_during_which_the_room_passes_on_is_accepted() {
+        let history = Made::new().won("a", 5, 0, 10).read("b", 6, 20, 30).resigned("a", 5, 15, 40).done();
+        assert_eq!(check(&history), []);
+    }
 
     #[test]
     fn an_answer_that_goes_back_to_an_earlier_lease_is_rejected() {

@@ -1,9 +1,14 @@
-//! A watch stream goes forward: terms rise, an end is told once, and at rest it has shown how the room stands.
+//! A watch stream goes forward: terms rise, an end is told once, and at rest it has shown how the room stands. Nothing
+//! that lasted is left out: events that come fast may be told as one, and a node that a fault keeps behind catches up in
+//! one step, but a lease that lasts for a while, with no fault about, is told by each stream that is open meanwhile.
 
 use std::collections::BTreeMap;
 
-use super::Violation;
-use crate::history::{History, WatchEvent};
+use super::{Violation, disturbed, leases};
+use crate::history::{History, Moment, SECOND, WatchEvent};
+
+/// A lease, or what a stream was open of it, that no stream leaves out, on one busy machine.
+const TOLD_AFTER: Moment = 2 * SECOND;
 
 pub fn check(history: &History) -> Vec<Violation> {
     let mut streams = BTreeMap::<u64, Vec<&WatchEvent>>::new();
@@ -32,6 +37,21 @@ pub fn check(history: &History) -> Vec<Violation> {
             && event.held.as_ref().map(|(_, term)| *term) != *stands
         {
             violation(format!("at rest the room is {stands:?}, and the stream's last word was {event:?}"));
+        }
+    }
+    for lease in leases(history) {
+        let ends = lease.lasts_until.min(lease.resigned_from.unwrap_or(Moment::MAX));
+        if history.faults.iter().any(|fault| disturbed(fault, lease.won_at, ends) > 0) {
+            continue;
+        }
+        for (stream, events) in &streams {
+            let (first, last) = (events[0], events[events.len() - 1]);
+            let was_open = first.at.max(lease.won_at) + TOLD_AFTER <= ends
+                && (last.at >= ends || history.rest.open_streams.contains(stream));
+            let tells = |event: &&&WatchEvent| event.held.as_ref().is_some_and(|(_, term)| *term == lease.term);
+            if first.room == lease.room && was_open && events.iter().find(tells).is_none_or(|event| event.at >= ends) {
+                violation(format!("stream {stream} of node {} did not tell of {lease:?} in time", first.node));
+            }
         }
     }
     violations
@@ -79,5 +99,31 @@ mod tests {
                 rest.open_streams = vec![1];
             });
         assert_eq!(check(&history.done()), []);
+    }
+
+    #[test]
+    fn a_lease_that_lasted_and_was_left_out_is_rejected() {
+        let made = || Made::new().event(1, 0, None).won("a", 5, 10, 20).event(1, 6_000, Some(("b", 6)));
+        assert_eq!(check(&made().done()).len(), 1);
+        let too_late = Made::new().event(1, 0, None).won("a", 5, 10, 20).event(1, 5_011, Some(("a", 5)));
+        assert_eq!(check(&too_late.done()).len(), 1);
+        let open = Made::new().event(1, 0, None).won("a", 5, 10, 20).rest(|rest| rest.open_streams = vec![1]);
+        assert_eq!(check(&open.done()).len(), 1);
+    }
+
+    #[test]
+    fn a_lease_that_is_told_or_short_or_met_a_fault_or_a_stream_that_ended_is_accepted() {
+        let told = Made::new().event(1, 0, None).won("a", 5, 10, 20).event(1, 500, Some(("a", 5)));
+        assert_eq!(check(&told.event(1, 6_000, None).done()), []);
+        let short = Made::new().event(1, 0, None).won("a", 5, 10, 20).resigned("a", 5, 1_900, 1_910);
+        assert_eq!(check(&short.event(1, 2_000, Some(("b", 6))).done()), []);
+        let ended = Made::new().event(1, 0, None).won("a", 5, 10, 20);
+        assert_eq!(check(&ended.done()), []);
+        let opened_late = Made::new().won("a", 5, 10, 20).event(1, 4_000, None).event(1, 6_000, Some(("b", 6)));
+        assert_eq!(check(&opened_late.done()), []);
+        let fault = Made::new().event(1, 0, None).won("a", 5, 10, 20).event(1, 6_000, Some(("b", 6)));
+        assert_eq!(check(&fault.fault(100, 200, Some(300), &[]).done()), []);
+        let elsewhere = Made::new().in_room(1).event(1, 0, None).event(1, 6_000, Some(("b", 6)));
+        assert_eq!(check(&elsewhere.in_room(0).won("a", 5, 10, 20).done()), []);
     }
 }
