@@ -28,8 +28,10 @@
 
 mod campaign;
 mod error;
+mod held_lease;
 mod holder_clock;
 mod leadership;
+mod lease_keeper;
 mod retry;
 mod watch;
 
@@ -44,8 +46,9 @@ use secrecy::{ExposeSecret, SecretString};
 
 pub use campaign::{Attempt, Campaign, Granted, Waiting};
 pub use error::{ClientError, Refusal};
+pub use held_lease::{LeadershipState, LossReason, Standing};
 pub use holder_clock::{Deadline, HolderClock, HolderInstant, SystemHolderClock};
-pub use leadership::{Leadership, LeadershipState, LossReason, Observer, Standing};
+pub use leadership::{Leadership, Observer};
 
 use crate::domain::{ContenderId, RoomId};
 use crate::wire::{ErrorCode, LeaderToken, ResignRequest, Resigned, RoomCreated, RoomStatus, WatchEvent};
