@@ -20,6 +20,7 @@ mod message_golden;
 mod openapi;
 mod peer_port;
 mod power_cut;
+mod recipes;
 mod run;
 mod secrets;
 mod storage;
