@@ -26,6 +26,7 @@
 //! - Work that was paused can't know that it is late. Send the term along with every write, and let the target
 //!   refuse lower ones than it has seen.
 
+mod backoff;
 mod campaign;
 mod error;
 mod held_lease;
