@@ -4,11 +4,12 @@ use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::time::Instant;
 
 use super::guardian;
 use super::protocol::{Line, Order, Report, pass_file};
@@ -23,10 +24,17 @@ use crate::client::{HolderClock, Leadership, LeadershipState, LossReason, Standi
 /// that hangs in a disk or a network file system.
 const VANISH_DEADLINE: Duration = Duration::from_secs(10);
 
+/// How long the guardian may need, after authority has ended, to say that the group is gone. It fits into the last
+/// fifth of the shortest lease.
+const GUARDIAN_GRACE: Duration = Duration::from_millis(250);
+
 /// A leadership, and the command that runs under it.
 pub struct Supervisor {
     leadership: Leadership,
     emitter: SharedEmitter,
+    guardian: Child,
+    /// Until when it must have done its work, once authority is lost.
+    guardian_deadline: Option<Instant>,
     line: Line,
     state_file: StateFile,
     server: String,
@@ -49,7 +57,7 @@ impl Supervisor {
             return Err(Failure { exit: Exit::Lost, error: anyhow!("lost before the command was started") });
         };
         let server = standing.server.clone();
-        let (line, state_file) = match start_guardian(command, kill_after, &leadership, &standing).await {
+        let (guardian, line, state_file) = match start_guardian(command, kill_after, &leadership, &standing).await {
             Ok(started) => started,
             Err(failure) => {
                 // Nothing runs, so nothing needs the room.
@@ -57,9 +65,19 @@ impl Supervisor {
                 return Err(failure);
             }
         };
-        let (group, exit_code, lost, told_to_end) = (None, None, None, false);
-        let supervisor =
-            Supervisor { leadership, emitter, line, state_file, server, group, exit_code, lost, told_to_end };
+        let supervisor = Supervisor {
+            leadership,
+            emitter,
+            guardian,
+            guardian_deadline: None,
+            line,
+            state_file,
+            server,
+            group: None,
+            exit_code: None,
+            lost: None,
+            told_to_end: false,
+        };
         supervisor.tell("leader", Event { expires_at: Some(standing.expires_at), ..Event::default() });
         Ok(supervisor)
     }
@@ -72,7 +90,7 @@ impl Supervisor {
                 report = self.line.hear::<Report>() => match report {
                     Some(Report::Gone) => break true,
                     Some(report) => self.note(report),
-                    // The guardian was killed. The kernel has ended the command with it; its children are ours to end.
+                    // The guardian is dead. The kernel has ended the command with it; its children are ours to end.
                     None => break false,
                 },
                 (number, ends) = signals.next() => {
@@ -86,6 +104,11 @@ impl Supervisor {
                 Ok(()) = state.changed(), if self.lost.is_none() => {
                     let now = state.borrow_and_update().clone();
                     self.follow(now).await;
+                }
+                () = sleep_until(self.guardian_deadline) => {
+                    // Stopped, perhaps by whoever stops all processes of a user. Without it, the group is ours to end.
+                    self.guardian_deadline = None;
+                    self.guardian.kill()?;
                 }
             }
         };
@@ -145,12 +168,14 @@ impl Supervisor {
             Event { reason_code: Some(code), detail: "the command is ended".to_owned(), ..Event::default() },
         );
         self.lost = Some(reason);
+        let remaining = self.leadership.authority().remaining(SystemHolderClock.now());
+        self.guardian_deadline = Some(Instant::now() + remaining + GUARDIAN_GRACE);
     }
 
     /// Without a guardian: the group must be gone all the same before the room is given up.
     async fn end_what_is_left(&self) -> Result<(), Failure> {
         let Some(group) = self.group else { return Ok(()) };
-        let started = tokio::time::Instant::now();
+        let started = Instant::now();
         while !guardian::is_gone(group) {
             // Fails only if nobody is left.
             let _ = kill_process_group(group, Signal::KILL);
@@ -188,13 +213,20 @@ impl Supervisor {
     }
 }
 
+async fn sleep_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
 /// Starts the guardian, which starts the command; and gives it the deadline.
 async fn start_guardian(
     command: &[OsString],
     kill_after: Duration,
     leadership: &Leadership,
     standing: &Standing,
-) -> Result<(Line, StateFile), Failure> {
+) -> Result<(Child, Line, StateFile), Failure> {
     let state_file = StateFile::create().context("the state file can't be made")?;
     write_state(&state_file, leadership, standing).context("the state file can't be written")?;
     let (here, there) = UnixStream::pair()?;
@@ -212,10 +244,10 @@ async fn start_guardian(
         .process_group(0)
         .spawn();
     // It is waited for by its messages; what is left of it goes with this process.
-    drop(child.context("the guardian can't be started")?);
+    let guardian = child.context("the guardian can't be started")?;
     let mut line = Line::new(here)?;
     line.say(&Order::Deadline(leadership.authority())).await;
-    Ok((line, state_file))
+    Ok((guardian, line, state_file))
 }
 
 fn write_state(file: &StateFile, leadership: &Leadership, standing: &Standing) -> std::io::Result<()> {
