@@ -11,7 +11,7 @@ use futures::StreamExt;
 use serde_json::Value;
 use zeroize::Zeroizing;
 
-use super::connect::{ConnectArgs, Output, advise, parse_ttl, print};
+use super::connect::{ConnectArgs, Output, advise, parse_duration, parse_ttl, print};
 use super::{Exit, Failure};
 use crate::client::Attempt;
 use crate::wire::{Leader, LeaderToken, RoomStatus, WatchEvent};
@@ -91,7 +91,7 @@ pub struct CampaignArgs {
     metadata: Option<String>,
 
     /// Wait for the room for so long
-    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, default_value = "0s")]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "0s")]
     wait: Duration,
 
     /// File for the token, made with mode 600; without it the token is printed with the rest
@@ -149,6 +149,8 @@ pub fn watch(args: &WatchArgs) -> Result<Exit, Failure> {
     let election = args.connect.client()?.election(&args.room)?;
     let output = Output::or_as_fits_stdout(args.output);
     super::runtime()?.block_on(async {
+        // The stream tries for ever. Whoever got the URL wrong wants to know it now.
+        election.status().await?;
         let mut events = Box::pin(election.watch());
         while let Some(event) = events.next().await {
             let text =

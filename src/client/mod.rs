@@ -66,8 +66,8 @@ const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
 pub struct Client {
     caller: Arc<Caller>,
     request_deadline: Duration,
-    /// Why secrets may not be sent, if they may not.
-    insecure: Option<String>,
+    /// To which machine a token would go in clear, if that isn't allowed.
+    exposed_host: Option<String>,
 }
 
 /// Settings of a [`Client`].
@@ -119,9 +119,9 @@ impl Client {
     }
 
     fn may_send_secrets(&self) -> Result<(), ClientError> {
-        match &self.insecure {
+        match self.exposed_host.clone() {
             None => Ok(()),
-            Some(reason) => Err(ClientError::Invalid(reason.clone())),
+            Some(host) => Err(ClientError::Cleartext { host }),
         }
     }
 }
@@ -165,18 +165,13 @@ impl ClientBuilder {
         let urls = if self.urls.is_empty() { vec!["http://127.0.0.1:7400".to_owned()] } else { self.urls };
         let parsed = urls.iter().map(|url| parse_url(url)).collect::<Result<Vec<_>, _>>()?;
         let exposed = parsed.iter().find(|url| !self.allow_insecure_http && !is_loopback(url));
-        let insecure = exposed.map(|url| {
-            let host = url.host_str().unwrap_or_default();
-            format!(
-                "{host} is another machine, and http:// would show it tokens in clear; allow insecure HTTP to do so"
-            )
-        });
+        let exposed_host = exposed.map(|url| url.host_str().unwrap_or_default().to_owned());
         if let Some(token) = &self.access_token {
             if !token.expose_secret().bytes().all(|byte| byte.is_ascii_graphic()) {
                 return Err(ClientError::Invalid("an access token is visible ASCII without spaces".into()));
             }
-            if let Some(reason) = insecure {
-                return Err(ClientError::Invalid(reason));
+            if let Some(host) = exposed_host {
+                return Err(ClientError::Cleartext { host });
             }
         }
         let agent = concat!("quorate/", env!("CARGO_PKG_VERSION"));
@@ -192,7 +187,7 @@ impl ClientBuilder {
         let urls = urls.iter().map(|url| url.trim_end_matches('/').to_owned()).collect();
         let (access_token, clock) = (self.access_token, self.clock);
         let caller = Arc::new(Caller { http, urls, current: AtomicUsize::new(0), access_token, clock });
-        Ok(Client { caller, request_deadline: self.request_deadline, insecure })
+        Ok(Client { caller, request_deadline: self.request_deadline, exposed_host })
     }
 }
 
@@ -289,7 +284,7 @@ mod tests {
         let far = Client::builder().urls(["http://127.0.0.1:7400", "http://10.1.2.3:7400"]);
         let election = far.build().unwrap().election("nightly-report").unwrap();
         let refused = election.campaign("worker-a").err().unwrap();
-        assert!(refused.to_string().contains("10.1.2.3"), "{refused}");
+        assert!(matches!(&refused, ClientError::Cleartext { host } if host == "10.1.2.3"), "{refused}");
         let allowed = Client::builder().urls(["http://10.1.2.3:7400"]).allow_insecure_http(true);
         assert!(allowed.build().unwrap().election("nightly-report").unwrap().campaign("worker-a").is_ok());
         let with_token = Client::builder().urls(["http://example.com"]).access_token("a-token".to_owned().into());

@@ -114,6 +114,7 @@ async fn a_script_can_tell_failures_apart() {
         (cluster.urls(), vec!["campaign", "cli-forbidden"], 77),
         (vec!["http://127.0.0.1:1".into()], vec!["status", "cli-nobody", "--timeout", "500ms"], 69),
         (vec!["http://127.0.0.1:1".into()], vec!["create", "--timeout", "500ms"], 69),
+        (vec!["http://127.0.0.1:1".into()], vec!["watch", "cli-nobody", "--timeout", "1"], 69),
         (cluster.urls(), vec!["status", "short"], 64),
         (cluster.urls(), vec!["campaign", "cli-usage", "--ttl", "1s"], 64),
         (cluster.urls(), vec!["campaign", "cli-usage", "--candidate", "not a name"], 64),

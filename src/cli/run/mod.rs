@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 
-use super::connect::{ConnectArgs, Output};
+use super::connect::{ConnectArgs, Output, parse_duration};
 use super::events::Emitter;
 use super::lead::{LeadArgs, Led, Signals, election, lead};
 use super::{Exit, Failure};
@@ -31,7 +31,8 @@ const EXAMPLES: &str = "\
 The command gets QUORATE_ROOM, QUORATE_TERM, QUORATE_CANDIDATE, QUORATE_EXPIRES_AT and QUORATE_STATE_FILE, a JSON file \
 that is replaced at each renewal. It runs without a shell, in a process group of its own (so it can't read from the \
 terminal). TERM, INT, HUP, QUIT, USR1 and USR2 are passed on; the first four also start the time of --kill-after. When \
-it ends, what is left of its group is ended too, and the room is given up.
+it ends, what is left of its group is ended too, and the room is given up. What leaves the group (setsid, as daemons \
+do) is out of reach.
 
 Exit code: the command's, or 128 and the number of the signal that ended it. 10: somebody else leads (--no-wait). 11: \
 not won within --wait. 20: authority was lost; the command was ended first. 126, 127: the command can't be run.
@@ -51,7 +52,7 @@ pub struct RunArgs {
 
     /// How long the command has to end between TERM and KILL; less than 40 % of the TTL [default: 5s, or a fifth of
     /// the TTL if that is less]
-    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     kill_after: Option<Duration>,
 
     /// Campaign again after a loss, or end
