@@ -30,13 +30,18 @@ fn text_of(name: &str) -> String {
     std::fs::read_to_string(recipe(name)).unwrap()
 }
 
-/// Whether the tools are there. If not, it is said past the test harness, which keeps the output of what passes.
+/// Says it past the test harness, which keeps to itself what a test that passes prints.
+fn say(text: &str) {
+    std::io::stderr().write_all(format!("{text}\n").as_bytes()).unwrap();
+}
+
+/// Whether the tools are there.
 fn are_there(recipe: &str, tools: &[&str]) -> bool {
     let path = std::env::var_os("PATH").unwrap();
     let is_there = |tool: &&&str| std::env::split_paths(&path).any(|folder| folder.join(tool).is_file());
     let missing: Vec<_> = tools.iter().filter(|tool| !is_there(tool)).collect();
     if !missing.is_empty() {
-        writeln!(std::io::stderr(), "SKIPPED: the recipe {recipe} isn't tested, for want of {missing:?}").unwrap();
+        say(&format!("SKIPPED: the recipe {recipe} isn't tested, for want of {missing:?}"));
     }
     missing.is_empty()
 }
@@ -178,7 +183,7 @@ async fn each_recipe_outlives_the_raft_leader_and_stops_in_time_when_no_node_is_
                 pair.recipe,
                 pair.first.stderr()
             );
-            writeln!(std::io::stderr(), "excused: {}: the cluster committed nothing for {gap:?}", pair.recipe).unwrap();
+            say(&format!("excused: {}: the cluster committed nothing for {gap:?}", pair.recipe));
             pair.hand_over().await;
             let third = host.start_worker(pair.recipe, &pair.room);
             pair.first = std::mem::replace(&mut pair.second, third);
