@@ -22,6 +22,25 @@ use crate::wire::LeaderToken;
 ///
 /// Dropping it stops the renewals, and resigns without waiting for the outcome. It must be dropped or resigned
 /// only when the work that it allows has ended.
+///
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/node.rs"));
+/// # async fn work_a_little(term: quorate::domain::FencingToken) {}
+/// # fn main() { with_a_node(async |node| {
+/// # let client = quorate::client::Client::builder().urls(node).build()?;
+/// # let mut steps = 3;
+/// let leadership = client.election("nightly-report")?.campaign("worker-a")?.wait().await?;
+/// // For work in steps: ask before each. It reads a clock, and sends nothing.
+/// while leadership.is_held() {
+///     work_a_little(leadership.term()).await;
+/// #   steps -= 1;
+/// #   if steps == 0 { break; }
+/// }
+/// # assert_eq!(steps, 0);
+/// leadership.resign().await?;
+/// # assert!(client.election("nightly-report")?.status().await?.leader.is_none());
+/// # Ok(()) }) }
+/// ```
 #[must_use = "dropping a leadership resigns"]
 pub struct Leadership {
     lease: Arc<HeldLease>,

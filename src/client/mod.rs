@@ -1,18 +1,20 @@
 //! The client: campaign for a room, keep the lease, and stop in time.
 //!
-//! ```no_run
-//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! ```
+//! # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/node.rs"));
+//! # async fn write_the_report(_: quorate::domain::FencingToken) -> String { "done".into() }
+//! # fn main() { with_a_node(async |node| {
 //! use quorate::client::Client;
 //!
-//! let client = Client::builder().urls(["http://a:7400", "http://b:7400", "http://c:7400"]).build()?;
+//! let nodes = ["http://a:7400", "http://b:7400", "http://c:7400"];
+//! # let nodes = node;
+//! let client = Client::builder().urls(nodes).build()?;
 //! let leadership = client.election("nightly-report")?.campaign("worker-a")?.wait().await?;
-//! // Renewed in the background. If it is lost, the work is dropped at once.
+//! // Renewed in the background. If it is lost, the work is dropped at once; if not, the room is given up after it.
 //! let term = leadership.term();
-//! let report = leadership.run(async move { write_the_report(term).await }).await?;
-//! # let _ = report;
-//! # Ok(())
-//! # }
-//! # async fn write_the_report(_: quorate::domain::FencingToken) {}
+//! let report = leadership.run(write_the_report(term)).await?;
+//! # assert_eq!(report, "done");
+//! # Ok(()) }) }
 //! ```
 //!
 //! What a holder can rely on:
@@ -230,6 +232,23 @@ impl Election {
     ///
     /// A stream of a node that breaks off is taken up with another node, by a fresh read: an event in between may
     /// be missed, the state never. An error is final, for it says that asking again won't help.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/node.rs"));
+    /// # fn main() { with_a_node(async |node| {
+    /// # let client = quorate::client::Client::builder().urls(node).build()?;
+    /// # let leadership = client.election("nightly-report")?.campaign("worker-a")?.wait().await?;
+    /// use futures::StreamExt;
+    ///
+    /// let mut events = Box::pin(client.election("nightly-report")?.watch());
+    /// while let Some(event) = events.next().await {
+    ///     let Some(leader) = event?.leader else { continue };
+    ///     println!("{} leads, term {}", leader.candidate_id, leader.term);
+    /// #   assert_eq!(leader.term, leadership.term());
+    /// #   break;
+    /// }
+    /// # Ok(()) }) }
+    /// ```
     pub fn watch(&self) -> impl Stream<Item = Result<WatchEvent, ClientError>> + Send + use<> {
         watch::watch(self.clone())
     }
