@@ -10,6 +10,7 @@ mod lead;
 mod rooms;
 mod run;
 pub mod serve;
+mod token_file;
 mod version;
 
 use std::ffi::OsString;
@@ -128,7 +129,7 @@ fn known_variables() -> Vec<String> {
     let cli = Cli::command();
     let arguments = cli.get_subcommands().flat_map(|command| command.get_arguments());
     let read = arguments.filter_map(|argument| argument.get_env()).map(|name| name.to_string_lossy().into_owned());
-    read.chain([rooms::TOKEN_VARIABLE].into_iter().chain(run::VARIABLES).map(ToOwned::to_owned)).collect()
+    read.chain([token_file::TOKEN_VARIABLE].into_iter().chain(run::VARIABLES).map(ToOwned::to_owned)).collect()
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {

@@ -1,26 +1,18 @@
 //! `quorate create`, `status`, `watch`, `campaign` and `resign`: one request each, or one stream.
 
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use futures::StreamExt;
 use serde_json::Value;
-use zeroize::Zeroizing;
 
 use super::connect::{ConnectArgs, Output, advise, parse_duration, parse_ttl, print};
+use super::token_file::{NewTokenFile, read_token};
 use super::{Exit, Failure};
 use crate::client::Attempt;
 use crate::wire::{Leader, LeaderToken, RoomStatus, WatchEvent};
-
-/// A token is 43 characters; what is much longer is the wrong file.
-const TOKEN_BYTES_MAX: u64 = 4096;
-
-/// Where `resign` looks for the token if no file is named.
-pub const TOKEN_VARIABLE: &str = "QUORATE_LEADER_TOKEN";
 
 /// Arguments of `quorate create`.
 #[derive(Debug, clap::Args)]
@@ -181,7 +173,7 @@ pub fn campaign(args: &CampaignArgs) -> Result<Exit, Failure> {
         campaign = campaign.metadata(metadata)?;
     }
     // Before the campaign: a token that can't be kept anywhere blocks the room.
-    let token_file = args.token_file.as_deref().map(NewFile::beside).transpose()?;
+    let token_file = args.token_file.as_deref().map(NewTokenFile::beside).transpose()?;
     super::runtime()?.block_on(async {
         match campaign.unattended(args.wait).await? {
             Attempt::Won(granted) => {
@@ -221,58 +213,6 @@ pub fn resign(args: &ResignArgs) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-fn read_token(path: Option<&Path>) -> anyhow::Result<Zeroizing<String>> {
-    let mut text = Zeroizing::new(String::new());
-    let from: Box<dyn Read> = match path {
-        Some(path) if path != Path::new("-") => {
-            Box::new(File::open(path).with_context(|| format!("--token-file {} can't be opened", path.display()))?)
-        }
-        None if std::env::var_os(TOKEN_VARIABLE).is_some() => {
-            let token = Zeroizing::new(std::env::var(TOKEN_VARIABLE).context(TOKEN_VARIABLE)?);
-            return Ok(Zeroizing::new(token.trim().to_owned()));
-        }
-        _ => Box::new(std::io::stdin()),
-    };
-    from.take(TOKEN_BYTES_MAX).read_to_string(&mut text).context("the token can't be read")?;
-    let token = Zeroizing::new(text.trim().to_owned());
-    if token.is_empty() {
-        return Err(anyhow!("there is no token: name a file with --token-file, set {TOKEN_VARIABLE}, or use stdin"));
-    }
-    Ok(token)
-}
-
-/// A file that only its owner can read, and that appears with its whole content or not at all.
-struct NewFile {
-    file: File,
-    beside: PathBuf,
-    path: PathBuf,
-}
-
-impl NewFile {
-    fn beside(path: &Path) -> Result<NewFile, Failure> {
-        let mut name = path.file_name().map(ToOwned::to_owned).unwrap_or_default();
-        name.push(format!(".{}.new", std::process::id()));
-        let beside = path.with_file_name(name);
-        let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside);
-        let file = opened.with_context(|| format!("--token-file {} can't be written", path.display()));
-        Ok(NewFile { file: file.map_err(Failure::usage)?, beside, path: path.to_owned() })
-    }
-
-    fn keep(mut self, content: &str) -> std::io::Result<()> {
-        self.file.write_all(content.as_bytes())?;
-        self.file.write_all(b"\n")?;
-        self.file.sync_all()?;
-        std::fs::rename(&self.beside, &self.path)
-    }
-}
-
-impl Drop for NewFile {
-    fn drop(&mut self) {
-        // After `keep` it isn't there any more.
-        let _ = std::fs::remove_file(&self.beside);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -284,21 +224,5 @@ mod tests {
         let leader: Leader = serde_json::from_str(leader).unwrap();
         let line = describe("nightly-report", Some(&leader), 1500);
         assert_eq!(line, r#"nightly-report: worker-a ("\u{1b}[2J") leads, term 7, 1.5 s left"#);
-    }
-
-    #[test]
-    fn a_token_file_appears_whole_and_private_or_not_at_all() {
-        use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("token");
-        drop(NewFile::beside(&path).unwrap());
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-        std::fs::write(&path, "old").unwrap();
-        NewFile::beside(&path).unwrap().keep("abc").unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "abc\n");
-        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(read_token(Some(&path)).unwrap().as_str(), "abc");
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
-        assert!(NewFile::beside(Path::new("/no/such/folder/token")).is_err());
     }
 }
