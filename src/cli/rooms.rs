@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use futures::StreamExt;
+use futures::future::try_join_all;
 use serde_json::Value;
 
 use super::connect::{ConnectArgs, Output, advise, parse_duration, parse_ttl, print};
 use super::token_file::{NewTokenFile, read_token};
 use super::{Exit, Failure};
-use crate::client::Attempt;
+use crate::client::{Attempt, Election};
 use crate::wire::{Leader, LeaderToken, RoomStatus, WatchEvent};
 
 /// Arguments of `quorate create`.
@@ -28,15 +29,20 @@ pub struct CreateArgs {
 
 /// Arguments of `quorate status`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  quorate status nightly-report --output json | jq -r .leader.candidate_id")]
+#[command(after_help = "\
+As text it is a table on a terminal, and a line for each room elsewhere. As JSON it is an object for each room, one a line.
+
+Example:
+  quorate status nightly-report --output json | jq -r .leader.candidate_id")]
 pub struct StatusArgs {
-    /// The room
-    room: String,
+    /// The rooms
+    #[arg(required = true, value_name = "ROOM")]
+    rooms: Vec<String>,
 
     #[command(flatten)]
     connect: ConnectArgs,
 
-    /// How to print the answer
+    /// How to print the answers
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     output: Output,
 }
@@ -128,11 +134,18 @@ pub fn create(args: &CreateArgs) -> Result<Exit, Failure> {
 
 /// Says who leads.
 pub fn status(args: &StatusArgs) -> Result<Exit, Failure> {
-    let election = args.connect.client()?.election(&args.room)?;
-    let status = super::runtime()?.block_on(election.status())?;
-    print(args.output, &status, |RoomStatus { election_id, leader, retry_after_ms, .. }| {
-        describe(election_id.as_str(), leader.as_ref(), *retry_after_ms)
-    })?;
+    let client = args.connect.client()?;
+    let elections: Vec<_> = args.rooms.iter().map(|room| client.election(room)).collect::<Result<_, _>>()?;
+    let rooms = super::runtime()?.block_on(try_join_all(elections.iter().map(Election::status)))?;
+    if args.output == Output::Text && std::io::stdout().is_terminal() {
+        write!(std::io::stdout(), "{}", table(&rooms))?;
+        return Ok(Exit::Success);
+    }
+    for room in &rooms {
+        print(args.output, room, |RoomStatus { election_id, leader, retry_after_ms, .. }| {
+            describe(election_id.as_str(), leader.as_ref(), *retry_after_ms)
+        })?;
+    }
     Ok(Exit::Success)
 }
 
@@ -161,8 +174,37 @@ pub fn describe(room: &str, leader: Option<&Leader>, retry_after_ms: u64) -> Str
     let Some(leader) = leader else { return format!("{room}: vacant") };
     let Leader { candidate_id, term, .. } = leader;
     let shown = leader.metadata.as_ref().map_or_else(String::new, |text| format!(" ({:?})", text.as_str()));
-    let left = Duration::from_millis(retry_after_ms).as_secs_f32();
-    format!("{room}: {candidate_id}{shown} leads, term {term}, {left:.1} s left")
+    format!("{room}: {candidate_id}{shown} leads, term {term}, {} left", seconds(retry_after_ms))
+}
+
+/// Rooms one below the other, for people.
+fn table(rooms: &[RoomStatus]) -> String {
+    let heading = ["ROOM", "LEADER", "TERM", "LEFT", "METADATA"].map(str::to_owned);
+    let rows = rooms.iter().map(|room| match &room.leader {
+        None => [room.election_id.to_string(), "vacant".into(), String::new(), String::new(), String::new()],
+        Some(Leader { candidate_id, metadata, term, .. }) => [
+            room.election_id.to_string(),
+            candidate_id.to_string(),
+            term.to_string(),
+            seconds(room.retry_after_ms),
+            metadata.as_ref().map_or_else(String::new, |text| format!("{:?}", text.as_str())),
+        ],
+    });
+    let lines: Vec<_> = std::iter::once(heading).chain(rows).collect();
+    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let widths = [0, 1, 2, 3].map(width);
+    let mut text = String::new();
+    for [room, leader, term, left, metadata] in &lines {
+        let [a, b, c, d] = widths;
+        let line = format!("{room:<a$}  {leader:<b$}  {term:<c$}  {left:>d$}  {metadata}");
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn seconds(millis: u64) -> String {
+    format!("{:.1} s", Duration::from_millis(millis).as_secs_f32())
 }
 
 /// One campaign, and nothing after it.
@@ -224,5 +266,21 @@ mod tests {
         let leader: Leader = serde_json::from_str(leader).unwrap();
         let line = describe("nightly-report", Some(&leader), 1500);
         assert_eq!(line, r#"nightly-report: worker-a ("\u{1b}[2J") leads, term 7, 1.5 s left"#);
+    }
+
+    #[test]
+    fn rooms_on_a_terminal_stand_in_columns() {
+        let rooms = [
+            r#"{"election_id":"nightly-report","status":"leader","retry_after_ms":12340,"leader":{"candidate_id":"a",
+                "term":1796063093001,"expires_at":"","metadata":"http://a"}}"#,
+            r#"{"election_id":"vacant-room","status":"vacant","retry_after_ms":0}"#,
+        ];
+        let rooms = rooms.map(|room| serde_json::from_str(room).unwrap());
+        let expected = [
+            "ROOM            LEADER  TERM             LEFT  METADATA",
+            r#"nightly-report  a       1796063093001  12.3 s  "http://a""#,
+            "vacant-room     vacant",
+        ];
+        assert_eq!(table(&rooms), expected.join("\n") + "\n");
     }
 }
