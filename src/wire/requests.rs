@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
+#[cfg(feature = "server")]
 use utoipa::ToSchema;
 use zeroize::Zeroizing;
 
@@ -20,23 +21,26 @@ use crate::domain::{ContenderId, InvalidId, LeaseDuration, Metadata};
 pub const WAIT_SECONDS_MAX: u8 = 60;
 
 /// A wish to lead. Fields that are not listed are ignored.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 pub struct CampaignRequest {
     /// Who wants to lead.
-    #[schema(value_type = String, min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9._:@-]{1,64}$",
-        example = "worker-a")]
+    #[cfg_attr(feature = "server", schema(value_type = String, min_length = 1, max_length = 64,
+        pattern = "^[A-Za-z0-9._:@-]{1,64}$", example = "worker-a"))]
     pub candidate_id: ContenderId,
     /// How long the lease lasts without a renewal.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<u16>, minimum = 5, maximum = 300, default = 30, example = 30)]
+    #[cfg_attr(feature = "server", schema(value_type = Option<u16>, minimum = 5, maximum = 300, default = 30,
+        example = 30))]
     pub ttl_seconds: Option<LeaseDuration>,
     /// What everybody shall see beside the name: at most 1,024 characters and 4,096 bytes of UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, max_length = 1024, example = "https://worker-a.internal:8443")]
+    #[cfg_attr(feature = "server", schema(value_type = Option<String>, max_length = 1024,
+        example = "https://worker-a.internal:8443"))]
     pub metadata: Option<Metadata>,
     /// Hold the request until this candidate wins or so many seconds are over.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 0, maximum = 60, default = 0, example = 0)]
+    #[cfg_attr(feature = "server", schema(minimum = 0, maximum = 60, default = 0, example = 0))]
     pub wait_seconds: Option<u8>,
 }
 
@@ -69,17 +73,19 @@ impl CampaignRequest {
 }
 
 /// A leader's wish to go on. Fields that are not listed are ignored.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 pub struct RenewRequest {
     /// The proof of being the leader.
     pub leader_token: LeaderToken,
     /// A new TTL; without it the lease keeps its own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<u16>, minimum = 5, maximum = 300, example = 30)]
+    #[cfg_attr(feature = "server", schema(value_type = Option<u16>, minimum = 5, maximum = 300, example = 30))]
     pub ttl_seconds: Option<LeaseDuration>,
     /// New metadata; without it the lease keeps its own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, max_length = 1024, example = "https://worker-a.internal:8443")]
+    #[cfg_attr(feature = "server", schema(value_type = Option<String>, max_length = 1024,
+        example = "https://worker-a.internal:8443"))]
     pub metadata: Option<Metadata>,
 }
 
@@ -96,7 +102,8 @@ impl RenewRequest {
 }
 
 /// A leader's wish to step down. Fields that are not listed are ignored.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 pub struct ResignRequest {
     /// The proof of being the leader.
     pub leader_token: LeaderToken,

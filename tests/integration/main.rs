@@ -22,6 +22,7 @@ mod openapi;
 mod peer_port;
 mod power_cut;
 mod raw_socket;
+mod recipes;
 mod run;
 mod secrets;
 mod storage;
