@@ -12,7 +12,7 @@ pub enum Bug {
     AcknowledgedBeforeAppended,
     /// A vote is answered without being stored.
     VoteNotSaved,
-    /// A snapshot isn't flushed before the log behind it is purged.
+    /// Neither snapshot nor database is flushed before the log behind them is purged.
     SnapshotNotFlushed,
     /// A snapshot forgets log time.
     SnapshotWithoutLogTime,
@@ -20,15 +20,15 @@ pub enum Bug {
     WallClock,
     /// A raft leader's private clock is kept over the reigns of others.
     PrivateClockKept,
-    /// A command that was stamped in another reign is applied.
+    /// Commands wait after they were stamped, and are applied even in another reign.
     StaleStampApplied,
     /// A raft leader stamps before it has applied an entry of its reign.
     StampedBeforeOwnEntry,
-    /// A read says that a lease has ended before the log does.
+    /// Leases end when somebody looks at them, and not in the log.
     ExpiryUnlogged,
     /// A raft leader answers without having asked its quorum.
     NoReadBarrier,
-    /// The counter of fencing tokens is kept with the leases, and forgotten with them.
+    /// The counter of fencing tokens is found again in the leases that live, after a restart.
     TokenForgotten,
     /// Who asks again for what it has won is told the whole duration, and not what is left.
     WholeDurationAgain,

@@ -53,6 +53,13 @@ pub struct Position {
 impl Applied {
     /// State as it was recovered.
     pub fn new(rooms: Rooms, applied: Option<LogId>, membership: StoredMembership, clock: Arc<dyn Clock>) -> Self {
+        let rooms = if is_planted(Bug::TokenForgotten) {
+            let mut counters = rooms.counters();
+            counters.last_fencing_token = rooms.leases().map(|(_, lease)| lease.fencing_token.0).max().unwrap_or(1);
+            Rooms::restore(counters, rooms.leases().map(|(room, lease)| (room.clone(), lease.clone())))
+        } else {
+            rooms
+        };
         let mut lease_clock = LeaseClock::default();
         lease_clock.after_restore(rooms.log_time(), clock.now());
         let state = State { rooms, applied, membership, lease_clock, watched: HashMap::new() };

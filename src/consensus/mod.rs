@@ -195,6 +195,9 @@ impl Consensus {
     ) -> Result<Outcome, ProposeError> {
         let raft_term = self.own_reign().ok_or(ProposeError::NotProposed)?;
         let stamp = self.applied.stamp(raft_term).ok_or(ProposeError::NotProposed)?;
+        if is_planted(Bug::StaleStampApplied) && stamp.log_time.0.is_multiple_of(8) {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+        }
         let (responder, answer) = ProgressResponder::complete_only();
         let reign = openraft::vote::leader_id_std::CommittedLeaderId { term: raft_term };
         // A reign that ended since the stamp was made is noticed before the entry gets into the log.
@@ -292,8 +295,8 @@ fn raft_config(settings: &ConsensusSettings) -> Result<openraft::Config, Consens
         election_timeout_max: millis(settings.raft_election_timeout),
         snapshot_policy: SnapshotPolicy::LogsSinceLast(settings.snapshot_every),
         max_in_snapshot_log_to_keep: settings.log_entries_kept,
-        // Longer than any install takes, so that no second snapshot is sent meanwhile: a purge that overtakes
-        // an apply has stopped openraft cores (openraft issue 2116).
+        // The most that any install may take; each has a limit of its own, by its size. No second snapshot is sent
+        // meanwhile: a purge that overtakes an apply has stopped openraft cores (openraft issue 2116).
         install_snapshot_timeout: 60_000,
         // A node that was cut off must not depose a healthy raft leader when it comes back.
         enable_pre_vote: Some(true),

@@ -80,6 +80,18 @@ impl PeerLink {
     }
 }
 
+/// How long a snapshot of so many bytes may take to be sent and installed.
+///
+/// A raft follower whose answer was lost, as by a power cut after the last byte, gets nothing else meanwhile; and a
+/// cluster with one such node stands still when it loses another.
+fn snapshot_timeout(bytes: u64) -> Duration {
+    /// For a disk that is slow to flush.
+    const AT_LEAST: Duration = Duration::from_secs(5);
+    /// A tenth of what a bad link carries.
+    const BYTES_A_SECOND: u64 = 1 << 20;
+    AT_LEAST + Duration::from_secs(bytes / BYTES_A_SECOND)
+}
+
 impl RaftNetworkV2<TypeConfig> for PeerLink {
     type SnapshotData = SnapshotFile;
 
@@ -117,6 +129,7 @@ impl RaftNetworkV2<TypeConfig> for PeerLink {
         let broken = |error: &dyn std::fmt::Display| {
             StreamingError::Network(NetworkError::new(&AnyError::error(error.to_string())))
         };
+        let timeout = option.hard_ttl().min(snapshot_timeout(snapshot.snapshot.bytes));
         let head = codec::encode(&SnapshotHead { vote, meta: snapshot.meta }).map_err(|error| broken(&error))?;
         let file = self.snapshots.send(&snapshot.snapshot).await.map_err(|error| broken(&error))?;
         let content = stream::iter([Ok(head)]).chain(file);
@@ -126,7 +139,7 @@ impl RaftNetworkV2<TypeConfig> for PeerLink {
             self.local.sender(),
             Some(self.target),
             reqwest::Body::wrap_stream(content),
-            option.hard_ttl(),
+            timeout,
         );
         tokio::select! {
             biased;

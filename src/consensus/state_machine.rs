@@ -149,16 +149,15 @@ impl RaftSnapshotBuilder<TypeConfig> for SnapshotBuilder {
         if is_planted(Bug::SnapshotWithoutLogTime) {
             counters.log_time = LogTime::default();
         }
-        if is_planted(Bug::TokenForgotten) {
-            counters.last_fencing_token = leases.iter().map(|(_, lease)| lease.fencing_token.0).max().unwrap_or(1);
-        }
         let (snapshots, state_store) = (self.snapshots.clone(), self.state_store.clone());
         let file = self
             .snapshots
             .blocking()
             .run(move || {
                 // The raft log behind a snapshot is purged, so both copies of what it held are on the disk by then.
-                state_store.durable_flush()?;
+                if !is_planted(Bug::SnapshotNotFlushed) {
+                    state_store.durable_flush()?;
+                }
                 Ok(snapshots.write(cluster_id, &meta, counters, leases.into_iter())?)
             })
             .await?;

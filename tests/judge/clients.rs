@@ -224,6 +224,7 @@ impl Client {
             sleep(next.saturating_sub(self.world.now())).await;
             if self.world.now() >= holding.deadline {
                 self.stop(&holding, holding.deadline, true);
+                self.resign_late(&holding).await;
                 return None;
             }
             if self.world.now() >= until || self.world.is_closing() {
@@ -244,6 +245,7 @@ impl Client {
                 }
                 Answer::NotHolder => {
                     self.stop(&holding, self.world.now().min(holding.deadline), false);
+                    self.resign_late(&holding).await;
                     return None;
                 }
                 _ => {
@@ -251,6 +253,15 @@ impl Client {
                     renew_at = self.world.now() + self.between(20 * MILLI, 60 * MILLI);
                 }
             }
+        }
+    }
+
+    /// Now and then a holder that has stopped still tidies up after itself. It must not end its successor's lease.
+    async fn resign_late(&mut self, holding: &Holding) {
+        if self.random.random_bool(0.3) {
+            let pause = self.between(0, 2 * SECOND);
+            sleep(pause).await;
+            self.resign(holding).await;
         }
     }
 

@@ -16,6 +16,7 @@ mod network;
 mod node;
 mod plan;
 mod run;
+mod scenarios;
 
 use std::process::{Command, ExitCode};
 
@@ -28,12 +29,10 @@ const DEFECT: &str = "QUORATE_SIMULATION_DEFECT";
 /// How many seeds an ordinary test run tries.
 const SEEDS: u64 = 8;
 
-/// Runs the seed that the environment names; without one there is nothing to do.
+/// Runs the seed, or the scenario, that the environment names; without one there is nothing to do.
 #[test]
 fn one_seed() -> ExitCode {
     let Ok(seed) = std::env::var(SEED) else { return ExitCode::SUCCESS };
-    let seed = seed.parse().expect("a seed is a number");
-    let defect = std::env::var(DEFECT).ok().map(|name| Defect::named(&name));
     if let Ok(directives) = std::env::var("QUORATE_LOG") {
         let subscriber = tracing_subscriber::fmt().with_env_filter(directives).with_writer(std::io::stderr);
         subscriber.without_time().with_ansi(false).init();
@@ -44,7 +43,14 @@ fn one_seed() -> ExitCode {
         report(panic);
         std::process::exit(101);
     }));
-    let outcome = run(seed, defect);
+    let scenario = scenarios::ALL.iter().find(|(name, _)| *name == seed);
+    let outcome = match scenario {
+        Some((_, play)) => play(),
+        None => {
+            let defect = std::env::var(DEFECT).ok().map(|name| Defect::named(&name));
+            run(seed.parse().expect("a seed is a number, or the name of a scenario"), defect)
+        }
+    };
     println!("{}", outcome.line());
     for violation in outcome.violations.iter().take(10) {
         println!("VIOLATION in seed {seed}: {violation}");
@@ -56,9 +62,9 @@ fn one_seed() -> ExitCode {
 }
 
 /// Runs a seed in a process of its own. Whether all promises were kept, and what it printed.
-fn in_a_process(seed: u64, defect: Option<&str>) -> (bool, String) {
+fn in_a_process(seed: &str, defect: Option<&str>) -> (bool, String) {
     let mut process = Command::new(std::env::current_exe().unwrap());
-    process.args(["--exact", "one_seed", "--nocapture"]).env(SEED, seed.to_string());
+    process.args(["--exact", "one_seed", "--nocapture"]).env(SEED, seed);
     if let Some(defect) = defect {
         process.env(DEFECT, defect);
     }
@@ -75,8 +81,16 @@ fn line_of(text: &str) -> &str {
 #[test]
 fn promises_are_kept_whatever_is_done_to_the_nodes() {
     for seed in 1..=SEEDS {
-        let (kept, text) = in_a_process(seed, None);
+        let (kept, text) = in_a_process(&seed.to_string(), None);
         assert!(kept, "seed {seed}\n{text}");
+    }
+}
+
+#[test]
+fn bugs_that_were_found_stay_away() {
+    for (name, _) in scenarios::ALL {
+        let (kept, text) = in_a_process(name, None);
+        assert!(kept, "{name}\n{text}");
     }
 }
 
@@ -84,14 +98,14 @@ fn promises_are_kept_whatever_is_done_to_the_nodes() {
 #[cfg(tokio_unstable)]
 #[test]
 fn a_seed_repeats_itself() {
-    let (_, first) = in_a_process(1, None);
-    let (_, second) = in_a_process(1, None);
+    let (_, first) = in_a_process("1", None);
+    let (_, second) = in_a_process("1", None);
     assert_eq!(line_of(&first), line_of(&second));
 }
 
 /// A simulation that can't fail proves nothing.
 fn is_noticed(defect: &str) {
-    let noticed = (1..=SEEDS).find(|seed| !in_a_process(*seed, Some(defect)).0);
+    let noticed = (1..=SEEDS).find(|seed| !in_a_process(&seed.to_string(), Some(defect)).0);
     assert!(noticed.is_some(), "{defect} were not noticed in {SEEDS} seeds");
 }
 

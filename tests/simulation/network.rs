@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use hyper::body::Bytes;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use quorate::peer::{Carrier, CarryFailure, Delivered, Parcel};
+use quorate::peer::{Carrier, CarryFailure, Delivered, Parcel, path};
 use turmoil::net::{TcpListener, TcpStream};
 
 use crate::clients::{NoAnswer, Outside, Request};
@@ -57,15 +58,22 @@ where
 }
 
 /// Carries between nodes, and keeps connections as the real one does.
-#[derive(Default)]
 pub struct SimulatedCarrier {
+    snapshots_sent: Arc<AtomicU64>,
     idle: Arc<Mutex<HashMap<String, Vec<SendRequest<reqwest::Body>>>>>,
+}
+
+impl SimulatedCarrier {
+    pub fn new(snapshots_sent: Arc<AtomicU64>) -> Self {
+        Self { snapshots_sent, idle: Arc::default() }
+    }
 }
 
 impl Carrier for SimulatedCarrier {
     fn post(&self, parcel: Parcel) -> BoxFuture<'static, Result<Delivered, CarryFailure>> {
-        let idle = self.idle.clone();
-        let Parcel { address, path, headers, body, timeout } = parcel;
+        let (idle, snapshots_sent) = (self.idle.clone(), self.snapshots_sent.clone());
+        let is_snapshot = parcel.path == path::SNAPSHOT;
+        let Parcel { address, path: url, headers, body, timeout } = parcel;
         let answered = async move {
             let kept = || idle.lock().unwrap().get_mut(&address).and_then(Vec::pop);
             let mut sender = loop {
@@ -78,13 +86,16 @@ impl Carrier for SimulatedCarrier {
                     }
                 }
             };
-            let mut request = hyper::Request::post(path).header("host", &address).body(body).expect("a valid path");
+            let mut request = hyper::Request::post(url).header("host", &address).body(body).expect("a valid path");
             request.headers_mut().extend(headers);
             let broken = |error: hyper::Error| CarryFailure::NoAnswer(error.to_string());
             let response = sender.send_request(request).await.map_err(broken)?;
             let status = response.status().as_u16();
             let body = response.into_body().collect().await.map_err(broken)?.to_bytes().to_vec();
             idle.lock().unwrap().entry(address).or_default().push(sender);
+            if is_snapshot && status == 200 {
+                snapshots_sent.fetch_add(1, Ordering::Relaxed);
+            }
             Ok(Delivered { status, body })
         };
         tokio::time::timeout(timeout, answered)

@@ -34,6 +34,8 @@ pub struct Machine {
     is_ready: AtomicBool,
     readiness: Mutex<Result<(), String>>,
     pub starts: AtomicU64,
+    /// Snapshots that its process sent and another took over.
+    pub snapshots_sent: Arc<AtomicU64>,
 }
 
 #[derive(Clone)]
@@ -72,6 +74,7 @@ impl Machine {
             is_ready: AtomicBool::new(false),
             readiness: Mutex::new(Ok(())),
             starts: AtomicU64::new(0),
+            snapshots_sent: Arc::default(),
         }
     }
 
@@ -156,7 +159,7 @@ impl Machine {
         let outside = Outside {
             clock: clock.clone(),
             random: self.random.clone(),
-            carrier: Arc::new(SimulatedCarrier::default()),
+            carrier: Arc::new(SimulatedCarrier::new(self.snapshots_sent.clone())),
             disk: self.disk.clone(),
         };
         let address = |port| format!("127.0.0.1:{port}").parse().expect("an address");

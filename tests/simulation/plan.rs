@@ -17,8 +17,12 @@ pub struct Plan {
     /// How much faster than real time the machines' clocks run, in millionths.
     pub rates_ppm: [i64; 3],
     pub latency_max: Duration,
+    /// For how long those who wait for a room do so.
+    pub wait_seconds: u64,
     /// How many times faults strike, each followed by a time in which all heals.
     pub episodes: usize,
+    /// What is done the first time, if it isn't left to chance.
+    pub script: Option<Vec<Act>>,
     /// Who is taken away for good at the end, if anybody is: the others must go on alone.
     pub gone_at_last: Option<usize>,
 }
@@ -29,9 +33,9 @@ impl Plan {
         let tuning = RaftTuning {
             heartbeat: raft_election_timeout / random.random_range(4..=8),
             raft_election_timeout,
-            snapshot_every: random.random_range(30..=400),
+            snapshot_every: *[15, 40, 200].choose(random).expect("not empty"),
             // Small numbers, so that snapshots are sent. The least that may be set is 1,000.
-            log_entries_kept: *[50, 200, 1_000].choose(random).expect("not empty"),
+            log_entries_kept: *[10, 40, 1_000].choose(random).expect("not empty"),
         };
         // A slow clock makes leases longer, which is allowed; a fast one is allowed what the guard covers.
         let mut rate = || {
@@ -45,11 +49,22 @@ impl Plan {
         Plan {
             tuning,
             rates_ppm,
+            wait_seconds: *[1, 2, 5, 10].choose(random).expect("not empty"),
             latency_max: Duration::from_millis(*[2, 5, 20].choose(random).expect("not empty")),
+            script: None,
             episodes: random.random_range(3..=6),
             gone_at_last: random.random_bool(0.3).then(|| random.random_range(0..3)),
         }
     }
+}
+
+/// One thing that is done: when, for how long, and what, if it isn't left to chance.
+#[derive(Debug, Clone)]
+pub struct Act {
+    /// After the one before.
+    pub pause: Moment,
+    pub lasts: Moment,
+    pub event: Option<Event>,
 }
 
 /// Something that is done to nodes.

@@ -18,7 +18,7 @@ use crate::invariants::Invariants;
 use crate::judge::rest::{REST_MAX, come_to_rest};
 use crate::network::{SimulatedOutside, host};
 use crate::node::Machine;
-use crate::plan::{Event, Plan};
+use crate::plan::{Act, Event, Plan};
 
 const ROOMS: usize = 4;
 /// How long a cluster may take to be founded.
@@ -31,7 +31,7 @@ const SAMPLE_EVERY: Moment = 200 * MILLI;
 /// A machine that breaks what the promises rest on. Each must be noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Defect {
-    /// Disks that only pretend to flush.
+    /// Disks that only pretend to flush the log.
     ForgetfulDisks,
     /// Clocks that run at one and a half times their speed.
     FastClocks,
@@ -54,6 +54,8 @@ pub struct Outcome {
     pub faults: BTreeMap<&'static str, usize>,
     pub reigns: usize,
     pub starts: u64,
+    /// Snapshots that a raft follower took over.
+    pub snapshots_sent: u64,
     pub verdict: Verdict,
     /// Broken promises, of clients' histories and of nodes' states.
     pub violations: Vec<String>,
@@ -77,6 +79,7 @@ impl Outcome {
             "ran_out": verdict.ran_out,
             "reigns": self.reigns,
             "starts": self.starts,
+            "snapshots_sent": self.snapshots_sent,
             "violations": self.violations.len(),
             "late_ms": [late(50), late(99), late(100)],
             "outage_ms": verdict.longest_outage / MILLI,
@@ -100,11 +103,16 @@ struct Signals {
 /// Runs a seed to its end.
 pub fn run(seed: u64, defect: Option<Defect>) -> Outcome {
     let mut random = StdRng::seed_from_u64(seed);
-    quorate::random::seed_thread(random.random());
     let mut plan = Plan::draw(&mut random);
     if defect == Some(Defect::FastClocks) {
         plan.rates_ppm = [500_000; 3];
     }
+    run_plan(seed, random, plan, defect)
+}
+
+/// Runs a plan to its end; all that it leaves open follows from `random`.
+pub fn run_plan(seed: u64, mut random: StdRng, plan: Plan, defect: Option<Defect>) -> Outcome {
+    quorate::random::seed_thread(random.random());
     let folder = memory_folder();
     let machines: Vec<Arc<Machine>> = (0..3)
         .map(|place| {
@@ -128,7 +136,7 @@ pub fn run(seed: u64, defect: Option<Defect>) -> Outcome {
     let world = World::new(SimulatedOutside, 3, ROOMS + 1, random.random());
     let signals = Arc::new(Signals::default());
     let founded = Arc::new(AtomicBool::new(false));
-    sim.client("clients", use_the_cluster(world.clone(), signals.clone(), founded.clone(), plan.gone_at_last));
+    sim.client("clients", use_the_cluster(world.clone(), signals.clone(), founded.clone(), plan.clone()));
 
     let mut stage = Stage {
         sim,
@@ -163,6 +171,7 @@ pub fn run(seed: u64, defect: Option<Defect>) -> Outcome {
         faults: stage.faults,
         reigns: stage.invariants.reigns(),
         starts: stage.machines.iter().map(|machine| machine.starts.load(Ordering::Relaxed)).sum(),
+        snapshots_sent: stage.machines.iter().map(|machine| machine.snapshots_sent.load(Ordering::Relaxed)).sum(),
         verdict,
         violations,
         story: history
@@ -217,14 +226,14 @@ async fn use_the_cluster(
     world: Arc<World>,
     signals: Arc<Signals>,
     founded: Arc<AtomicBool>,
-    gone_at_last: Option<usize>,
+    plan: Plan,
 ) -> turmoil::Result {
     while !founded.load(Ordering::Relaxed) {
         sleep(10 * MILLI).await;
     }
     let mut clients = tokio::task::JoinSet::new();
     for room in 0..ROOMS {
-        for wait_seconds in [0, 0, 10] {
+        for wait_seconds in [0, plan.wait_seconds, plan.wait_seconds] {
             clients.spawn(world.client().contend(room, wait_seconds));
         }
     }
@@ -250,7 +259,7 @@ async fn use_the_cluster(
         rest.not_served.push("clients that do not end".to_owned());
     }
     signals.rested.store(true, Ordering::Relaxed);
-    if let Some(gone) = gone_at_last {
+    if let Some(gone) = plan.gone_at_last {
         while !signals.gone.load(Ordering::Relaxed) {
             sleep(10 * MILLI).await;
         }
@@ -299,11 +308,16 @@ impl Stage {
         }
         founded.store(true, Ordering::Relaxed);
         self.go_on_for(2 * SECOND);
-        for _ in 0..self.plan.episodes {
+        let episodes = self.plan.episodes;
+        for _ in 0..episodes {
             if !self.trouble.is_empty() {
                 break;
             }
-            let faults = self.episode();
+            let script = match self.plan.script.take() {
+                Some(script) => script,
+                None => self.write_script(),
+            };
+            let faults = self.episode(script);
             self.world.recorder.record(|history| history.faults.extend(faults));
             let pause = self.random.random_range(500..5_000) * MILLI;
             self.go_on_for(pause);
@@ -324,13 +338,25 @@ impl Stage {
         }
     }
 
-    /// Up to four things are done at once or one after the other; then all is undone, and has to heal.
-    fn episode(&mut self) -> Vec<Fault> {
-        let mut faults = Vec::new();
+    /// Up to four things that are done at once or one after the other.
+    fn write_script(&mut self) -> Vec<Act> {
         let count = self.random.random_range(1..=4);
-        for number in 0..count {
+        let mut acts = Vec::new();
+        for _ in 0..count {
+            let pause = if acts.is_empty() { 0 } else { self.random.random_range(0..3_000) * MILLI };
+            acts.push(Act { pause, lasts: self.random.random_range(50 * MILLI..8 * SECOND), event: None });
+        }
+        acts
+    }
+
+    /// What is in the script is done; then all is undone, and has to heal.
+    fn episode(&mut self, script: Vec<Act>) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let count = script.len();
+        for Act { pause, lasts, event } in script {
+            self.go_on_for(pause);
             let raft_leader = self.raft_leader();
-            let event = Event::draw(&mut self.random, raft_leader);
+            let event = event.unwrap_or_else(|| Event::draw(&mut self.random, raft_leader));
             *self.faults.entry(event.kind()).or_default() += 1;
             let from = self.now();
             let without_quorum = match &event {
@@ -341,13 +367,8 @@ impl Stage {
             let cut = from + 2 * self.plan.latency_max.as_micros() as Moment;
             let name = format!("{event:?}");
             faults.push(Fault { name, from, undone: from, healed: None, without_quorum, cut });
-            let until = from + self.random.random_range(50 * MILLI..8 * SECOND);
             self.begin(&event);
-            self.doing.push(Doing { until, event });
-            if number + 1 < count {
-                let pause = self.random.random_range(0..3_000) * MILLI;
-                self.go_on_for(pause);
-            }
+            self.doing.push(Doing { until: from + lasts, event });
         }
         self.go_on_until(60 * SECOND, |stage| stage.doing.is_empty());
         let undone = self.now();
