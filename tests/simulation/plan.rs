@@ -52,7 +52,7 @@ impl Plan {
             wait_seconds: *[1, 2, 5, 10].choose(random).expect("not empty"),
             latency_max: Duration::from_millis(*[2, 5, 20].choose(random).expect("not empty")),
             script: None,
-            episodes: random.random_range(3..=6),
+            episodes: random.random_range(2..=5),
             gone_at_last: random.random_bool(0.3).then(|| random.random_range(0..3)),
         }
     }

@@ -25,6 +25,8 @@ const ROOMS: usize = 4;
 const FOUNDING_MAX: Moment = 30 * SECOND;
 /// More simulated time than any seed takes; one that takes more does not come to an end.
 const DURATION_MAX: Duration = Duration::from_secs(900);
+/// In steps of this time goes on; what happens within one step has an order all the same.
+const TICK: Duration = Duration::from_millis(2);
 const LOOK_EVERY: Moment = 10 * MILLI;
 const SAMPLE_EVERY: Moment = 200 * MILLI;
 
@@ -125,6 +127,7 @@ pub fn run_plan(seed: u64, mut random: StdRng, plan: Plan, defect: Option<Defect
         .rng_seed(random.random())
         .enable_random_order()
         .simulation_duration(DURATION_MAX)
+        .tick_duration(TICK)
         .min_message_latency(Duration::from_micros(200))
         .max_message_latency(plan.latency_max)
         .tcp_capacity(4_096)
