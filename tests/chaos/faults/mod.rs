@@ -17,7 +17,7 @@ const HEALING_MAX: Moment = 30 * SECOND;
 const ELECTION_MAX: Moment = 3_500 * MILLI;
 /// How long nobody may be served while two nodes reach each other: a raft election, and the patience of clients, up to
 /// 2.5 s, with a node that doesn't answer.
-const OUTAGE_MAX: Moment = 5 * SECOND;
+const OUTAGE_MAX: Moment = 6 * SECOND;
 
 /// A kind of run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
