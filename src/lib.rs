@@ -12,30 +12,48 @@
 //! 4  service                    |            one method per thing a user can do
 //! 3  consensus                  |            agree on commands, then apply them
 //! 2  storage  peer              |            disk; other nodes
-//! 1  raft_types  codec  clock  random  wire  small shared vocabulary
-//! 0  domain                                  the rules of a room; no IO at all
+//! 1  raft_types  codec  clock  wire          small shared vocabulary
+//! 0  domain  random  planted                 the rules of a room, no IO at all; chance; bugs for tests
 //! ```
 //!
 //! A module imports from lower rows only; `tests/tidy.rs` reads the source to keep it so. Raft has a leader, a
 //! term and an election, and so have the rooms: here a room has a *holder*, a *fencing token* and a *campaign*,
 //! and Raft has a *raft leader* and a *raft term*. The wire says `leader` and `term`, and only [`wire`] knows both.
+//!
+//! A program that only wants to lead takes `default-features = false, features = ["client"]`, and gets [`client`] and
+//! what is below it.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+#[cfg(feature = "server")]
 pub mod cli;
+#[cfg(feature = "client")]
 pub mod client;
+#[cfg(feature = "server")]
 pub mod clock;
+#[cfg(feature = "server")]
 pub mod codec;
+#[cfg(feature = "server")]
 pub mod config;
+#[cfg(feature = "server")]
 pub mod consensus;
 pub mod domain;
+#[cfg(feature = "server")]
 pub mod http;
+#[cfg(feature = "server")]
 pub mod node;
+#[cfg(feature = "server")]
 pub mod peer;
+#[cfg(feature = "server")]
+pub mod planted;
+#[cfg(feature = "server")]
 pub mod raft_types;
 pub mod random;
+#[cfg(feature = "server")]
 pub mod service;
+#[cfg(feature = "server")]
 pub mod storage;
+#[cfg(feature = "server")]
 pub mod telemetry;
 pub mod wire;

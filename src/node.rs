@@ -5,19 +5,20 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
-use crate::clock::SystemClock;
+use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
 use crate::consensus::{Consensus, ConsensusError, ConsensusSettings, Founding, Parts};
 use crate::http::peers::{PeerContext, build_peer_router};
 use crate::http::{HttpSettings, Serving, build_router};
-use crate::peer::{ClusterSecret, PeerError, Transport};
+use crate::peer::{Carrier, ClusterSecret, HttpCarrier, PeerError, Transport};
 use crate::raft_types::Node as NodeInfo;
 use crate::random::{Random, SystemRandom};
 use crate::service::{RoomService, ServiceSettings};
-use crate::storage::{self, StorageConfig, StorageError};
+use crate::storage::{self, Disk, Durability, StorageConfig, StorageError};
 
 /// How long another node may take to become raft leader when this one stops.
 const HAND_OVER_TIME: Duration = Duration::from_secs(2);
@@ -90,10 +91,9 @@ pub async fn run(config: Config, when_ready: impl FnOnce(SocketAddr) + Send + 's
     let (peer_listener, peer_listen) = bind("--peer-listen", config.peer_listen)?;
     let mut stop = StopSignals::new()?;
 
-    let node = Node::start(&config, listen, peer_listen).await?;
-    let peer_serving = Serving::start(peer_listener, build_peer_router(node.peer_context()))?;
-    let client_router = build_router(node.service.clone(), http_settings(&config), node.random.clone());
-    let client_serving = Serving::start(client_listener, client_router)?;
+    let node = Node::start(&config, Outside::real()?, listen, peer_listen).await?;
+    let peer_serving = Serving::start(peer_listener, node.peer_router())?;
+    let client_serving = Serving::start(client_listener, node.client_router(&config))?;
     tracing::info!(%listen, %peer_listen, name = %config.name, data_dir = %config.data_dir.display(), "listening");
 
     let consensus = node.consensus.clone();
@@ -121,8 +121,32 @@ pub async fn run(config: Config, when_ready: impl FnOnce(SocketAddr) + Send + 's
     result
 }
 
-/// The parts of a running node that other parts need.
-struct Node {
+/// What a node has to do with beyond its own code. A simulation has its own of each.
+pub struct Outside {
+    /// Its time.
+    pub clock: Arc<dyn Clock>,
+    /// Where its secrets and ids come from.
+    pub random: Arc<dyn Random>,
+    /// How it reaches its peers.
+    pub carrier: Arc<dyn Carrier>,
+    /// What it stores on.
+    pub disk: Arc<dyn Disk>,
+}
+
+impl Outside {
+    /// This machine's.
+    pub fn real() -> Result<Outside, NodeError> {
+        Ok(Outside {
+            clock: SystemClock::start()?,
+            random: Arc::new(SystemRandom),
+            carrier: Arc::new(HttpCarrier::new()?),
+            disk: Arc::new(Durability::Fsync),
+        })
+    }
+}
+
+/// A node that takes part, and whose routers are to be served.
+pub struct Node {
     consensus: Consensus,
     service: RoomService,
     random: Arc<dyn Random>,
@@ -131,11 +155,16 @@ struct Node {
 }
 
 impl Node {
-    async fn start(config: &Config, listen: SocketAddr, peer_listen: SocketAddr) -> Result<Node, NodeError> {
-        let clock = SystemClock::start()?;
-        let random: Arc<dyn Random> = Arc::new(SystemRandom);
+    /// Opens what it has on the disk and takes part, as one that is reached at these addresses.
+    pub async fn start(
+        config: &Config,
+        outside: Outside,
+        listen: SocketAddr,
+        peer_listen: SocketAddr,
+    ) -> Result<Node, NodeError> {
+        let Outside { clock, random, carrier, disk } = outside;
         let secret = config.cluster_secret.clone().map(ClusterSecret::new);
-        let transport = Transport::new(secret.as_ref())?;
+        let transport = Transport::new(carrier, secret.as_ref())?;
         let peers = if config.peers.is_empty() {
             BTreeMap::from([(config.name.clone(), peer_listen.to_string())])
         } else {
@@ -146,10 +175,10 @@ impl Node {
             peer_address: config.peer_address(peer_listen),
             client_url: config.client_url(listen),
         };
-        let storage_config = StorageConfig::new(config.data_dir.clone(), config.name.clone());
+        let blocking = disk.blocking();
+        let storage_config = StorageConfig { disk, ..StorageConfig::new(&config.data_dir, &config.name) };
         let storage_random = random.clone();
-        let opened = tokio::task::spawn_blocking(move || storage::open(storage_config, &*storage_random)).await;
-        let storage = opened.map_err(|error| NodeError::Stopped(error.to_string()))??;
+        let storage = blocking.run(move || Ok(storage::open(storage_config, &*storage_random))).await??;
         let parts = Parts { node, storage, transport: transport.clone(), clock };
         let consensus = Consensus::start(parts, consensus_settings(config)).await?;
         if !consensus.has_log() {
@@ -160,17 +189,28 @@ impl Node {
         Ok(Node { consensus, service, random, founding, secret })
     }
 
-    fn peer_context(&self) -> PeerContext {
-        PeerContext {
+    /// How it stands.
+    pub fn consensus(&self) -> &Consensus {
+        &self.consensus
+    }
+
+    /// What is served to other nodes.
+    pub fn peer_router(&self) -> Router {
+        build_peer_router(PeerContext {
             consensus: self.consensus.clone(),
             service: self.service.clone(),
             secret: self.secret.clone(),
             expected_names: self.founding.peers.keys().cloned().collect(),
-        }
+        })
+    }
+
+    /// What is served to clients.
+    pub fn client_router(&self, config: &Config) -> Router {
+        build_router(self.service.clone(), http_settings(config), self.random.clone())
     }
 
     /// Founds or joins a cluster, then waits for ever. Returns only with an error.
-    async fn founding_failed(&self) -> ConsensusError {
+    pub async fn founding_failed(&self) -> ConsensusError {
         match self.founding.run(&self.consensus).await {
             Ok(()) => std::future::pending().await,
             Err(error) => error,

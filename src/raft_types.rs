@@ -1,5 +1,7 @@
 //! Our choice of openraft types, so that nobody else writes its angle brackets.
 
+mod runtime;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -28,6 +30,7 @@ openraft::declare_raft_types!(
         NodeId = NodeId,
         Node = Node,
         LeaderId = openraft::impls::leader_id_std::LeaderId<u64, NodeId>,
+        AsyncRuntime = runtime::Runtime,
 );
 
 /// What applying an entry answers. Entries of raft's own have nothing to say.

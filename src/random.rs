@@ -1,6 +1,10 @@
 //! Randomness from outside, behind a trait so that a test can replace it.
 
-use rand::TryRng;
+use std::cell::RefCell;
+use std::convert::Infallible;
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng, TryRng};
 
 /// Where unpredictable bytes come from.
 pub trait Random: Send + Sync + 'static {
@@ -23,4 +27,43 @@ pub fn random_bytes<const N: usize>(random: &dyn Random) -> [u8; N] {
     let mut bytes = [0; N];
     random.fill(&mut bytes);
     bytes
+}
+
+thread_local! {
+    static SEEDED: RefCell<Option<StdRng>> = const { RefCell::new(None) };
+}
+
+/// Makes all that [`ThreadRandom`] gives on this thread, from now on, follow from a seed. A simulation does so.
+pub fn seed_thread(seed: u64) {
+    SEEDED.set(Some(StdRng::seed_from_u64(seed)));
+}
+
+/// For what nobody need be kept from guessing, such as how long to wait before a raft election.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ThreadRandom;
+
+impl ThreadRandom {
+    fn with<T>(draw: impl FnOnce(&mut dyn Rng) -> T) -> T {
+        SEEDED.with_borrow_mut(|seeded| match seeded {
+            Some(seeded) => draw(seeded),
+            None => draw(&mut rand::rng()),
+        })
+    }
+}
+
+impl TryRng for ThreadRandom {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        Ok(Self::with(|random| random.next_u32()))
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        Ok(Self::with(|random| random.next_u64()))
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        Self::with(|random| random.fill_bytes(bytes));
+        Ok(())
+    }
 }

@@ -11,6 +11,7 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+#[cfg(feature = "server")]
 use utoipa::ToSchema;
 use zeroize::Zeroizing;
 
@@ -23,9 +24,11 @@ use crate::domain::{ContenderId, FencingToken, Metadata, RoomId, RoomView, WallT
 pub const WATCH_SCHEMA_VERSION: u8 = 1;
 
 /// The proof of being the holder, as the wire carries it. It shows in no debug output and is wiped when dropped.
-#[derive(Clone, ToSchema)]
-#[schema(value_type = String, min_length = 43, max_length = 43, pattern = "^[A-Za-z0-9_-]{43}$",
-    example = "mJ9r1cQ5bYb6m3lVgq0w3l2f9Jc0a1s5d8h7k4n2x6E")]
+// 32 bytes leave two bits of the last character unused; base64url wants them to be zero.
+#[derive(Clone)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
+#[cfg_attr(feature = "server", schema(value_type = String, min_length = 43, max_length = 43,
+    pattern = "^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$", example = "mJ9r1cQ5bYb6m3lVgq0w3l2f9Jc0a1s5d8h7k4n2x6E"))]
 pub struct LeaderToken(Zeroizing<String>);
 
 impl LeaderToken {
@@ -59,19 +62,20 @@ impl fmt::Debug for LeaderToken {
 }
 
 /// Where to find a room that was made just now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 pub struct RoomCreated {
     /// 32 characters that nobody can guess.
-    #[schema(value_type = String, example = "k3v9Qe0Jx8mB2nC7pL5rT1wYzA4sD6fG")]
+    #[cfg_attr(feature = "server", schema(value_type = String, example = "k3v9Qe0Jx8mB2nC7pL5rT1wYzA4sD6fG"))]
     pub election_id: RoomId,
     /// Where to campaign.
-    #[schema(example = "/elections/k3v9Qe0Jx8mB2nC7pL5rT1wYzA4sD6fG/campaign")]
+    #[cfg_attr(feature = "server", schema(example = "/elections/k3v9Qe0Jx8mB2nC7pL5rT1wYzA4sD6fG/campaign"))]
     pub campaign_path: String,
     /// Where to look.
-    #[schema(example = "/elections/k3v9Qe0Jx8mB2nC7pL5rT1wYzA4sD6fG")]
+    #[cfg_attr(feature = "server", schema(example = "/elections/k3v9Qe0Jx8mB2nC7pL5rT1wYzA4sD6fG"))]
     pub status_path: String,
     /// Where to watch.
-    #[schema(example = "/elections/k3v9Qe0Jx8mB2nC7pL5rT1wYzA4sD6fG/watch")]
+    #[cfg_attr(feature = "server", schema(example = "/elections/k3v9Qe0Jx8mB2nC7pL5rT1wYzA4sD6fG/watch"))]
     pub watch_path: String,
 }
 
@@ -88,21 +92,24 @@ impl RoomCreated {
 }
 
 /// Who leads. Everybody, on every node, sees the same for one lease as it stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 pub struct Leader {
     /// The name that it campaigned under.
-    #[schema(value_type = String, example = "worker-a")]
+    #[cfg_attr(feature = "server", schema(value_type = String, example = "worker-a"))]
     pub candidate_id: ContenderId,
     /// What it shows to everybody; left out where none was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, nullable = false, example = "https://worker-a.internal:8443")]
+    #[cfg_attr(feature = "server", schema(value_type = Option<String>, nullable = false,
+        example = "https://worker-a.internal:8443"))]
     pub metadata: Option<Metadata>,
     /// A number that never repeats and never goes down, in one room and across all of them: the fencing token
     /// to send along with each write.
-    #[schema(value_type = u64, minimum = 1, maximum = 9007199254740991u64, example = 1842)]
+    #[cfg_attr(feature = "server", schema(value_type = u64, minimum = 1, maximum = 9007199254740991u64,
+        example = 1842))]
     pub term: FencingToken,
     /// When the lease ends, for people. To decide anything, use `valid_for_ms` or `retry_after_ms`.
-    #[schema(format = DateTime, example = "2026-11-29T12:00:30.123Z")]
+    #[cfg_attr(feature = "server", schema(format = DateTime, example = "2026-11-29T12:00:30.123Z"))]
     pub expires_at: String,
 }
 
@@ -121,7 +128,8 @@ impl Leader {
 }
 
 /// How a campaign ended.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 #[serde(untagged)]
 pub enum CampaignResponse {
     /// The caller leads.
@@ -131,7 +139,8 @@ pub enum CampaignResponse {
 }
 
 /// The `status` of [`Won`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WonStatus {
     /// The caller leads.
@@ -139,22 +148,23 @@ pub enum WonStatus {
 }
 
 /// The caller leads.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 pub struct Won {
     /// Always `leader`.
     pub status: WonStatus,
     /// The room.
-    #[schema(value_type = String, example = "nightly-report")]
+    #[cfg_attr(feature = "server", schema(value_type = String, example = "nightly-report"))]
     pub election_id: RoomId,
     /// The caller, as everybody sees it.
     pub leader: Leader,
     /// The proof for renewing and resigning. Keep it secret.
     pub leader_token: LeaderToken,
     /// When to renew: half the TTL.
-    #[schema(example = 15000)]
+    #[cfg_attr(feature = "server", schema(example = 15000))]
     pub renew_after_ms: u64,
     /// For how long the lease is certainly the caller's, counted from the moment before it sent the request.
-    #[schema(example = 30000)]
+    #[cfg_attr(feature = "server", schema(example = 30000))]
     pub valid_for_ms: u64,
 }
 
@@ -174,7 +184,8 @@ impl Won {
 }
 
 /// The `status` of [`Lost`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LostStatus {
     /// The caller doesn't lead.
@@ -182,19 +193,20 @@ pub enum LostStatus {
 }
 
 /// The caller doesn't lead.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 pub struct Lost {
     /// Always `follower`.
     pub status: LostStatus,
     /// The room.
-    #[schema(value_type = String, example = "nightly-report")]
+    #[cfg_attr(feature = "server", schema(value_type = String, example = "nightly-report"))]
     pub election_id: RoomId,
     /// Who leads; left out if nobody does any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
+    #[cfg_attr(feature = "server", schema(nullable = false))]
     pub leader: Option<Leader>,
     /// When to ask again.
-    #[schema(example = 29876)]
+    #[cfg_attr(feature = "server", schema(example = 29876))]
     pub retry_after_ms: u64,
 }
 
@@ -211,7 +223,8 @@ impl Lost {
 }
 
 /// The `status` of [`Resigned`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ResignedStatus {
     /// Nobody leads.
@@ -219,20 +232,23 @@ pub enum ResignedStatus {
 }
 
 /// The room is vacant.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 pub struct Resigned {
     /// The room.
-    #[schema(value_type = String, example = "nightly-report")]
+    #[cfg_attr(feature = "server", schema(value_type = String, example = "nightly-report"))]
     pub election_id: RoomId,
     /// Always `vacant`.
     pub status: ResignedStatus,
     /// The term that is over.
-    #[schema(value_type = u64, minimum = 1, maximum = 9007199254740991u64, example = 1842)]
+    #[cfg_attr(feature = "server", schema(value_type = u64, minimum = 1, maximum = 9007199254740991u64,
+        example = 1842))]
     pub previous_term: FencingToken,
 }
 
 /// Whether somebody leads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RoomState {
     /// Somebody leads.
@@ -248,19 +264,20 @@ impl RoomState {
 }
 
 /// How a room stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 pub struct RoomStatus {
     /// The room.
-    #[schema(value_type = String, example = "nightly-report")]
+    #[cfg_attr(feature = "server", schema(value_type = String, example = "nightly-report"))]
     pub election_id: RoomId,
     /// Whether somebody leads.
     pub status: RoomState,
     /// Who leads; left out if nobody does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
+    #[cfg_attr(feature = "server", schema(nullable = false))]
     pub leader: Option<Leader>,
     /// When the room could be vacant; 0 if it is.
-    #[schema(example = 29876)]
+    #[cfg_attr(feature = "server", schema(example = 29876))]
     pub retry_after_ms: u64,
 }
 
@@ -277,24 +294,25 @@ impl RoomStatus {
 }
 
 /// One event of a watch stream: how the room stood when it was sent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 pub struct WatchEvent {
     /// Always 1.
-    #[schema(minimum = 1, maximum = 1, example = 1)]
+    #[cfg_attr(feature = "server", schema(minimum = 1, maximum = 1, example = 1))]
     pub schema_version: u8,
     /// The room.
-    #[schema(value_type = String, example = "nightly-report")]
+    #[cfg_attr(feature = "server", schema(value_type = String, example = "nightly-report"))]
     pub election_id: RoomId,
     /// Whether somebody leads.
     pub status: RoomState,
     /// Who leads, or null.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "server", schema(required = true))]
     pub leader: Option<Leader>,
     /// When the room could be vacant; 0 if it is.
-    #[schema(example = 14000)]
+    #[cfg_attr(feature = "server", schema(example = 14000))]
     pub retry_after_ms: u64,
     /// The moment that this is of, for people.
-    #[schema(format = DateTime, example = "2026-11-29T12:00:16.123Z")]
+    #[cfg_attr(feature = "server", schema(format = DateTime, example = "2026-11-29T12:00:16.123Z"))]
     pub observed_at: String,
 }
 

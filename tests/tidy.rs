@@ -1,18 +1,20 @@
 //! Reads the source, and checks what the compiler doesn't: imports go down, the domain stays pure, the outside
-//! is reached in one place. Each rule is tried on a line that breaks it, for a check that can't fail proves
-//! nothing.
+//! is reached in one place, the client is a client alone. Each rule is tried on a line that breaks it, for a check
+//! that can't fail proves nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The rows of the picture in the crate's documentation. A module imports from lower rows only.
-const ROWS: [(&str, u8); 20] = [
+const ROWS: [(&str, u8); 21] = [
     ("domain", 0),
     ("raft_types", 1),
     ("codec", 1),
     ("clock", 1),
-    ("random", 1),
+    ("random", 0),
+    ("planted", 0),
     ("metrics", 1),
     ("wire", 1),
     ("storage", 2),
@@ -435,6 +437,28 @@ fn nothing_is_left_unfinished() {
     }
     assert!(!is_caught(rule, "service/mod.rs", "// todo!() in a comment\nconst A: &str = \"dbg!(x)\";"));
     assert_none(rule);
+}
+
+/// The crates of a build with these features, whoever brings them.
+fn crates(features: &[&str]) -> BTreeSet<String> {
+    let mut tree = Command::new(env!("CARGO"));
+    tree.args(["tree", "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}"]).args(features);
+    let output = tree.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo runs, for it has built this");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let listed = String::from_utf8(output.stdout).expect("names of crates are ASCII");
+    listed.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_client_alone_brings_nothing_of_the_server() {
+    let of_the_server = ["axum", "bincode", "clap", "governor", "openraft", "raft-log", "sled", "toml", "utoipa"];
+    let all = crates(&[]);
+    let client = crates(&["--no-default-features", "--features", "client"]);
+    assert!(client.contains("reqwest"), "{client:?}");
+    for name in of_the_server {
+        assert!(all.contains(name), "{name} isn't what it is called any more");
+        assert!(!client.contains(name), "{name} comes with the client");
+    }
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub struct ConnectArgs {
     url: Vec<String>,
 
     /// How long a request may take, with all its tries
-    #[arg(long = "timeout", value_name = "DURATION", value_parser = humantime::parse_duration, default_value = "10s")]
+    #[arg(long = "timeout", value_name = "DURATION", value_parser = parse_duration, default_value = "10s")]
     request_deadline: Duration,
 
     /// File whose first line is the cluster's access token, if it asks for one; mode 600
@@ -51,7 +51,7 @@ impl ConnectArgs {
 
 /// The library says what is wrong; here it is also known what to type.
 pub fn advise(error: ClientError) -> Failure {
-    let refuses_cleartext = matches!(&error, ClientError::Invalid(text) if text.contains("insecure HTTP"));
+    let refuses_cleartext = matches!(&error, ClientError::Cleartext { .. });
     let mut failure = Failure::from(error);
     if refuses_cleartext {
         failure.error = failure.error.context("set --allow-insecure-http, if the network between is yours alone");
@@ -62,7 +62,7 @@ pub fn advise(error: ClientError) -> Failure {
 /// What a failed request means for a script.
 pub fn exit_for(error: &ClientError) -> Exit {
     match error {
-        ClientError::Invalid(_) => Exit::Usage,
+        ClientError::Invalid(_) | ClientError::Cleartext { .. } => Exit::Usage,
         ClientError::Refused(refusal) => {
             let not_allowed =
                 [ErrorCode::AuthenticationRequired, ErrorCode::AuthenticationFailed, ErrorCode::Forbidden];
@@ -98,10 +98,15 @@ pub fn print<T: Serialize>(output: Output, answer: &T, text: impl FnOnce(&T) -> 
     Ok(())
 }
 
-/// A duration for a lease: whole seconds within the limits, checked by the library.
-pub fn parse_ttl(text: &str) -> Result<Duration, String> {
+/// A duration as 500ms, 30s or 2m; a bare number is seconds.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<u64>().map(Duration::from_secs);
-    let ttl = seconds.or_else(|_| humantime::parse_duration(text)).map_err(|error| error.to_string())?;
+    seconds.or_else(|_| humantime::parse_duration(text)).map_err(|error| error.to_string())
+}
+
+/// A duration for a lease: whole seconds within the limits.
+pub fn parse_ttl(text: &str) -> Result<Duration, String> {
+    let ttl = parse_duration(text)?;
     let fits = (Duration::from_secs(5)..=Duration::from_secs(300)).contains(&ttl) && ttl.subsec_nanos() == 0;
     if fits { Ok(ttl) } else { Err("write whole seconds from 5s to 300s".to_owned()) }
 }
@@ -109,6 +114,13 @@ pub fn parse_ttl(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_duration_without_a_unit_is_seconds() {
+        assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse_duration("2"), parse_duration("2s"));
+        assert!(parse_duration("soon").is_err());
+    }
 
     #[test]
     fn a_ttl_is_whole_seconds_within_the_limits() {

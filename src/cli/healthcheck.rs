@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 
 use super::Failure;
+use super::connect::parse_duration;
 
 /// Arguments of `quorate healthcheck`.
 #[derive(Debug, clap::Args)]
@@ -17,7 +18,7 @@ pub struct HealthcheckArgs {
     url: Vec<String>,
 
     /// How long to wait for an answer
-    #[arg(long = "timeout", value_name = "DURATION", value_parser = humantime::parse_duration, default_value = "3s")]
+    #[arg(long = "timeout", value_name = "DURATION", value_parser = parse_duration, default_value = "3s")]
     request_deadline: Duration,
 }
 

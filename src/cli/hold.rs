@@ -119,8 +119,11 @@ async fn keep(leadership: Leadership, emitter: &SharedEmitter, signals: &mut Sig
     Ok(exit)
 }
 
-/// Resigns, and tells it if it worked.
+/// Resigns, and tells it if it worked. What was lost can't be given up.
 pub async fn release(leadership: Leadership, emitter: &SharedEmitter, server: &str) {
+    if !leadership.is_held() {
+        return;
+    }
     let term = leadership.term().0;
     let resigned = tokio::time::timeout(RELEASE_DEADLINE, leadership.resign()).await;
     let (name, code) = match &resigned {

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::connect::{ConnectArgs, advise, exit_for, parse_ttl};
+use super::connect::{ConnectArgs, advise, exit_for, parse_duration, parse_ttl};
 use super::events::{Emitter, Event};
 use super::{Exit, Failure};
 use crate::client::{Attempt, Client, ClientError, Election, Leadership, LossReason, Waiting};
@@ -29,7 +29,7 @@ pub struct LeadArgs {
     pub metadata: Option<String>,
 
     /// Give up with exit code 11 when the room isn't won within this [default: wait for ever]
-    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub wait: Option<Duration>,
 
     /// End with exit code 10 at once when somebody else leads

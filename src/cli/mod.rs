@@ -1,24 +1,24 @@
-//! What a person types, and the number that a script gets back.
+//! What a person types, and what is done about it.
 
 mod bench;
 mod connect;
 mod events;
+mod exit;
 mod healthcheck;
 mod hold;
 mod lead;
 mod rooms;
 mod run;
 pub mod serve;
+mod token_file;
 mod version;
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::client::ClientError;
-use crate::config::ConfigError;
+pub use exit::{Exit, Failure};
 
 /// Leader election as a service that survives the loss of a node.
 #[derive(Debug, Parser)]
@@ -60,97 +60,6 @@ enum Command {
     /// What becomes the command of `run`
     #[command(hide = true)]
     Exec(run::guardian::ExecArgs),
-}
-
-/// How the process ends, as scripts and service managers see it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
-    /// 0: all is done.
-    Success,
-    /// 10: somebody else leads, and waiting wasn't wanted.
-    Held,
-    /// 11: somebody else led all the time.
-    WaitedInVain,
-    /// 20: the leadership is lost, or it is uncertain whether it is.
-    Lost,
-    /// 64: the command line makes no sense.
-    Usage,
-    /// 69: the cluster wasn't reached, or can't serve.
-    Unreachable,
-    /// 70: a bug, or a machine that fails.
-    Internal,
-    /// 77: the cluster doesn't let this client do it.
-    NotAllowed,
-    /// 78: the configuration or the data directory can't be used. A restart won't help.
-    Configuration,
-    /// The code of a command that was run.
-    Child(u8),
-    /// 128 and the signal that ended it.
-    Signal(u8),
-}
-
-impl Exit {
-    /// The number.
-    pub fn code(self) -> u8 {
-        match self {
-            Exit::Success => 0,
-            Exit::Held => 10,
-            Exit::WaitedInVain => 11,
-            Exit::Lost => 20,
-            Exit::Usage => 64,
-            Exit::Unreachable => 69,
-            Exit::Internal => 70,
-            Exit::NotAllowed => 77,
-            Exit::Configuration => 78,
-            Exit::Child(code) => code,
-            Exit::Signal(number) => number.saturating_add(128),
-        }
-    }
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> ExitCode {
-        ExitCode::from(exit.code())
-    }
-}
-
-/// An error on its way to the person, with the exit code that goes with it.
-#[derive(Debug)]
-pub struct Failure {
-    /// The exit code.
-    pub exit: Exit,
-    /// What to tell.
-    pub error: anyhow::Error,
-}
-
-impl Failure {
-    /// The cluster wasn't reached, or can't serve.
-    pub fn unreachable(error: impl Into<anyhow::Error>) -> Failure {
-        Failure { exit: Exit::Unreachable, error: error.into() }
-    }
-
-    /// The command line makes no sense.
-    pub fn usage(error: impl Into<anyhow::Error>) -> Failure {
-        Failure { exit: Exit::Usage, error: error.into() }
-    }
-
-    /// The configuration or the data directory can't be used.
-    pub fn configuration(error: impl Into<anyhow::Error>) -> Failure {
-        Failure { exit: Exit::Configuration, error: error.into() }
-    }
-}
-
-/// What nobody has given another meaning is a bug or a failing machine.
-impl<E: Into<anyhow::Error>> From<E> for Failure {
-    fn from(error: E) -> Failure {
-        let error = error.into();
-        let exit = match error.downcast_ref::<ClientError>() {
-            Some(error) => connect::exit_for(error),
-            None if error.is::<ConfigError>() => Exit::Configuration,
-            None => Exit::Internal,
-        };
-        Failure { exit, error }
-    }
 }
 
 /// Does what the arguments ask for, and says how it ended.
@@ -220,7 +129,7 @@ fn known_variables() -> Vec<String> {
     let cli = Cli::command();
     let arguments = cli.get_subcommands().flat_map(|command| command.get_arguments());
     let read = arguments.filter_map(|argument| argument.get_env()).map(|name| name.to_string_lossy().into_owned());
-    read.chain([rooms::TOKEN_VARIABLE].into_iter().chain(run::VARIABLES).map(ToOwned::to_owned)).collect()
+    read.chain([token_file::TOKEN_VARIABLE].into_iter().chain(run::VARIABLES).map(ToOwned::to_owned)).collect()
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
@@ -295,15 +204,6 @@ mod tests {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         assert_eq!(exit(&format!("quorate healthcheck --url http://{free}")), Exit::Unreachable);
         assert_eq!(exit(&format!("quorate bench --duration 10ms --url http://{free}")), Exit::Unreachable);
-    }
-
-    #[test]
-    fn exit_codes_are_those_of_the_manual() {
-        let codes = [Exit::Success, Exit::Usage, Exit::Unreachable, Exit::Internal, Exit::Configuration];
-        assert_eq!(codes.map(Exit::code), [0, 64, 69, 70, 78]);
-        let codes = [Exit::Held, Exit::WaitedInVain, Exit::Lost, Exit::NotAllowed, Exit::Child(3), Exit::Signal(15)];
-        assert_eq!(codes.map(Exit::code), [10, 11, 20, 77, 3, 143]);
-        assert_eq!(Failure::from(anyhow::anyhow!("a bug")).exit, Exit::Internal);
     }
 
     #[test]

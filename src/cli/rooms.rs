@@ -1,26 +1,19 @@
 //! `quorate create`, `status`, `watch`, `campaign` and `resign`: one request each, or one stream.
 
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use futures::StreamExt;
+use futures::future::try_join_all;
 use serde_json::Value;
-use zeroize::Zeroizing;
 
-use super::connect::{ConnectArgs, Output, advise, parse_ttl, print};
+use super::connect::{ConnectArgs, Output, advise, parse_duration, parse_ttl, print};
+use super::token_file::{NewTokenFile, read_token};
 use super::{Exit, Failure};
-use crate::client::Attempt;
+use crate::client::{Attempt, Election};
 use crate::wire::{Leader, LeaderToken, RoomStatus, WatchEvent};
-
-/// A token is 43 characters; what is much longer is the wrong file.
-const TOKEN_BYTES_MAX: u64 = 4096;
-
-/// Where `resign` looks for the token if no file is named.
-pub const TOKEN_VARIABLE: &str = "QUORATE_LEADER_TOKEN";
 
 /// Arguments of `quorate create`.
 #[derive(Debug, clap::Args)]
@@ -36,15 +29,20 @@ pub struct CreateArgs {
 
 /// Arguments of `quorate status`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  quorate status nightly-report --output json | jq -r .leader.candidate_id")]
+#[command(after_help = "\
+As text it is a table on a terminal, and a line for each room elsewhere. As JSON it is an object for each room, one a line.
+
+Example:
+  quorate status nightly-report --output json | jq -r .leader.candidate_id")]
 pub struct StatusArgs {
-    /// The room
-    room: String,
+    /// The rooms
+    #[arg(required = true, value_name = "ROOM")]
+    rooms: Vec<String>,
 
     #[command(flatten)]
     connect: ConnectArgs,
 
-    /// How to print the answer
+    /// How to print the answers
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     output: Output,
 }
@@ -91,7 +89,7 @@ pub struct CampaignArgs {
     metadata: Option<String>,
 
     /// Wait for the room for so long
-    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, default_value = "0s")]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "0s")]
     wait: Duration,
 
     /// File for the token, made with mode 600; without it the token is printed with the rest
@@ -136,11 +134,18 @@ pub fn create(args: &CreateArgs) -> Result<Exit, Failure> {
 
 /// Says who leads.
 pub fn status(args: &StatusArgs) -> Result<Exit, Failure> {
-    let election = args.connect.client()?.election(&args.room)?;
-    let status = super::runtime()?.block_on(election.status())?;
-    print(args.output, &status, |RoomStatus { election_id, leader, retry_after_ms, .. }| {
-        describe(election_id.as_str(), leader.as_ref(), *retry_after_ms)
-    })?;
+    let client = args.connect.client()?;
+    let elections: Vec<_> = args.rooms.iter().map(|room| client.election(room)).collect::<Result<_, _>>()?;
+    let rooms = super::runtime()?.block_on(try_join_all(elections.iter().map(Election::status)))?;
+    if args.output == Output::Text && std::io::stdout().is_terminal() {
+        write!(std::io::stdout(), "{}", table(&rooms))?;
+        return Ok(Exit::Success);
+    }
+    for room in &rooms {
+        print(args.output, room, |RoomStatus { election_id, leader, retry_after_ms, .. }| {
+            describe(election_id.as_str(), leader.as_ref(), *retry_after_ms)
+        })?;
+    }
     Ok(Exit::Success)
 }
 
@@ -149,6 +154,8 @@ pub fn watch(args: &WatchArgs) -> Result<Exit, Failure> {
     let election = args.connect.client()?.election(&args.room)?;
     let output = Output::or_as_fits_stdout(args.output);
     super::runtime()?.block_on(async {
+        // The stream tries for ever. Whoever got the URL wrong wants to know it now.
+        election.status().await?;
         let mut events = Box::pin(election.watch());
         while let Some(event) = events.next().await {
             let text =
@@ -167,8 +174,37 @@ pub fn describe(room: &str, leader: Option<&Leader>, retry_after_ms: u64) -> Str
     let Some(leader) = leader else { return format!("{room}: vacant") };
     let Leader { candidate_id, term, .. } = leader;
     let shown = leader.metadata.as_ref().map_or_else(String::new, |text| format!(" ({:?})", text.as_str()));
-    let left = Duration::from_millis(retry_after_ms).as_secs_f32();
-    format!("{room}: {candidate_id}{shown} leads, term {term}, {left:.1} s left")
+    format!("{room}: {candidate_id}{shown} leads, term {term}, {} left", seconds(retry_after_ms))
+}
+
+/// Rooms one below the other, for people.
+fn table(rooms: &[RoomStatus]) -> String {
+    let heading = ["ROOM", "LEADER", "TERM", "LEFT", "METADATA"].map(str::to_owned);
+    let rows = rooms.iter().map(|room| match &room.leader {
+        None => [room.election_id.to_string(), "vacant".into(), String::new(), String::new(), String::new()],
+        Some(Leader { candidate_id, metadata, term, .. }) => [
+            room.election_id.to_string(),
+            candidate_id.to_string(),
+            term.to_string(),
+            seconds(room.retry_after_ms),
+            metadata.as_ref().map_or_else(String::new, |text| format!("{:?}", text.as_str())),
+        ],
+    });
+    let lines: Vec<_> = std::iter::once(heading).chain(rows).collect();
+    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let widths = [0, 1, 2, 3].map(width);
+    let mut text = String::new();
+    for [room, leader, term, left, metadata] in &lines {
+        let [a, b, c, d] = widths;
+        let line = format!("{room:<a$}  {leader:<b$}  {term:<c$}  {left:>d$}  {metadata}");
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn seconds(millis: u64) -> String {
+    format!("{:.1} s", Duration::from_millis(millis).as_secs_f32())
 }
 
 /// One campaign, and nothing after it.
@@ -179,7 +215,7 @@ pub fn campaign(args: &CampaignArgs) -> Result<Exit, Failure> {
         campaign = campaign.metadata(metadata)?;
     }
     // Before the campaign: a token that can't be kept anywhere blocks the room.
-    let token_file = args.token_file.as_deref().map(NewFile::beside).transpose()?;
+    let token_file = args.token_file.as_deref().map(NewTokenFile::beside).transpose()?;
     super::runtime()?.block_on(async {
         match campaign.unattended(args.wait).await? {
             Attempt::Won(granted) => {
@@ -219,58 +255,6 @@ pub fn resign(args: &ResignArgs) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-fn read_token(path: Option<&Path>) -> anyhow::Result<Zeroizing<String>> {
-    let mut text = Zeroizing::new(String::new());
-    let from: Box<dyn Read> = match path {
-        Some(path) if path != Path::new("-") => {
-            Box::new(File::open(path).with_context(|| format!("--token-file {} can't be opened", path.display()))?)
-        }
-        None if std::env::var_os(TOKEN_VARIABLE).is_some() => {
-            let token = Zeroizing::new(std::env::var(TOKEN_VARIABLE).context(TOKEN_VARIABLE)?);
-            return Ok(Zeroizing::new(token.trim().to_owned()));
-        }
-        _ => Box::new(std::io::stdin()),
-    };
-    from.take(TOKEN_BYTES_MAX).read_to_string(&mut text).context("the token can't be read")?;
-    let token = Zeroizing::new(text.trim().to_owned());
-    if token.is_empty() {
-        return Err(anyhow!("there is no token: name a file with --token-file, set {TOKEN_VARIABLE}, or use stdin"));
-    }
-    Ok(token)
-}
-
-/// A file that only its owner can read, and that appears with its whole content or not at all.
-struct NewFile {
-    file: File,
-    beside: PathBuf,
-    path: PathBuf,
-}
-
-impl NewFile {
-    fn beside(path: &Path) -> Result<NewFile, Failure> {
-        let mut name = path.file_name().map(ToOwned::to_owned).unwrap_or_default();
-        name.push(format!(".{}.new", std::process::id()));
-        let beside = path.with_file_name(name);
-        let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside);
-        let file = opened.with_context(|| format!("--token-file {} can't be written", path.display()));
-        Ok(NewFile { file: file.map_err(Failure::usage)?, beside, path: path.to_owned() })
-    }
-
-    fn keep(mut self, content: &str) -> std::io::Result<()> {
-        self.file.write_all(content.as_bytes())?;
-        self.file.write_all(b"\n")?;
-        self.file.sync_all()?;
-        std::fs::rename(&self.beside, &self.path)
-    }
-}
-
-impl Drop for NewFile {
-    fn drop(&mut self) {
-        // After `keep` it isn't there any more.
-        let _ = std::fs::remove_file(&self.beside);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -285,18 +269,18 @@ mod tests {
     }
 
     #[test]
-    fn a_token_file_appears_whole_and_private_or_not_at_all() {
-        use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("token");
-        drop(NewFile::beside(&path).unwrap());
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-        std::fs::write(&path, "old").unwrap();
-        NewFile::beside(&path).unwrap().keep("abc").unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "abc\n");
-        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(read_token(Some(&path)).unwrap().as_str(), "abc");
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
-        assert!(NewFile::beside(Path::new("/no/such/folder/token")).is_err());
+    fn rooms_on_a_terminal_stand_in_columns() {
+        let rooms = [
+            r#"{"election_id":"nightly-report","status":"leader","retry_after_ms":12340,"leader":{"candidate_id":"a",
+                "term":1796063093001,"expires_at":"","metadata":"http://a"}}"#,
+            r#"{"election_id":"vacant-room","status":"vacant","retry_after_ms":0}"#,
+        ];
+        let rooms = rooms.map(|room| serde_json::from_str(room).unwrap());
+        let expected = [
+            "ROOM            LEADER  TERM             LEFT  METADATA",
+            r#"nightly-report  a       1796063093001  12.3 s  "http://a""#,
+            "vacant-room     vacant",
+        ];
+        assert_eq!(table(&rooms), expected.join("\n") + "\n");
     }
 }

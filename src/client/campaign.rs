@@ -7,10 +7,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use secrecy::SecretString;
 use zeroize::Zeroizing;
 
+use super::backoff::{Backoff, random_share};
 use super::error::ClientError;
 use super::holder_clock::Deadline;
 use super::leadership::Leadership;
-use super::retry::{Backoff, Call, random_share};
+use super::retry::Call;
 use super::{Client, Election};
 use crate::domain::{ContenderId, LeaseDuration, Metadata};
 use crate::random::{SystemRandom, random_bytes};

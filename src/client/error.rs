@@ -9,9 +9,15 @@ use crate::wire::{ErrorBody, ErrorCode};
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// The request makes no sense, or isn't safe to send. Nothing was sent.
+    /// The request makes no sense. Nothing was sent.
     #[error("{0}")]
     Invalid(String),
+    /// A token would be sent in clear to another machine. Nothing was sent.
+    #[error("{host} is another machine, and http:// would show it tokens in clear; allow insecure HTTP to do so")]
+    Cleartext {
+        /// Which machine.
+        host: String,
+    },
     /// A node understood the request and says no; asking another node wouldn't help.
     #[error("{}", refused(.0))]
     Refused(Refusal),
@@ -69,7 +75,7 @@ impl ClientError {
     /// [`Campaign`](super::Campaign) does.
     pub fn may_retry(&self) -> bool {
         match self {
-            ClientError::Invalid(_) => false,
+            ClientError::Invalid(_) | ClientError::Cleartext { .. } => false,
             ClientError::Refused(refusal) => refusal.may_pass(),
             ClientError::Unavailable(_) | ClientError::OutcomeUnknown(_) => true,
         }

@@ -1,18 +1,20 @@
 //! The client: campaign for a room, keep the lease, and stop in time.
 //!
-//! ```no_run
-//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! ```
+//! # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/node.rs"));
+//! # async fn write_the_report(_: quorate::domain::FencingToken) -> String { "done".into() }
+//! # fn main() { with_a_node(async |node| {
 //! use quorate::client::Client;
 //!
-//! let client = Client::builder().urls(["http://a:7400", "http://b:7400", "http://c:7400"]).build()?;
+//! let nodes = ["http://a:7400", "http://b:7400", "http://c:7400"];
+//! # let nodes = node;
+//! let client = Client::builder().urls(nodes).build()?;
 //! let leadership = client.election("nightly-report")?.campaign("worker-a")?.wait().await?;
-//! // Renewed in the background. If it is lost, the work is dropped at once.
+//! // Renewed in the background. If it is lost, the work is dropped at once; if not, the room is given up after it.
 //! let term = leadership.term();
-//! let report = leadership.run(async move { write_the_report(term).await }).await?;
-//! # let _ = report;
-//! # Ok(())
-//! # }
-//! # async fn write_the_report(_: quorate::domain::FencingToken) {}
+//! let report = leadership.run(write_the_report(term)).await?;
+//! # assert_eq!(report, "done");
+//! # Ok(()) }) }
 //! ```
 //!
 //! What a holder can rely on:
@@ -26,10 +28,13 @@
 //! - Work that was paused can't know that it is late. Send the term along with every write, and let the target
 //!   refuse lower ones than it has seen.
 
+mod backoff;
 mod campaign;
 mod error;
+mod held_lease;
 mod holder_clock;
 mod leadership;
+mod lease_keeper;
 mod retry;
 mod watch;
 
@@ -44,8 +49,9 @@ use secrecy::{ExposeSecret, SecretString};
 
 pub use campaign::{Attempt, Campaign, Granted, Waiting};
 pub use error::{ClientError, Refusal};
+pub use held_lease::{LeadershipState, LossReason, Standing};
 pub use holder_clock::{Deadline, HolderClock, HolderInstant, SystemHolderClock};
-pub use leadership::{Leadership, LeadershipState, LossReason, Observer, Standing};
+pub use leadership::{Leadership, Observer};
 
 use crate::domain::{ContenderId, RoomId};
 use crate::wire::{ErrorCode, LeaderToken, ResignRequest, Resigned, RoomCreated, RoomStatus, WatchEvent};
@@ -62,8 +68,8 @@ const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
 pub struct Client {
     caller: Arc<Caller>,
     request_deadline: Duration,
-    /// Why secrets may not be sent, if they may not.
-    insecure: Option<String>,
+    /// To which machine a token would go in clear, if that isn't allowed.
+    exposed_host: Option<String>,
 }
 
 /// Settings of a [`Client`].
@@ -115,9 +121,9 @@ impl Client {
     }
 
     fn may_send_secrets(&self) -> Result<(), ClientError> {
-        match &self.insecure {
+        match self.exposed_host.clone() {
             None => Ok(()),
-            Some(reason) => Err(ClientError::Invalid(reason.clone())),
+            Some(host) => Err(ClientError::Cleartext { host }),
         }
     }
 }
@@ -161,18 +167,13 @@ impl ClientBuilder {
         let urls = if self.urls.is_empty() { vec!["http://127.0.0.1:7400".to_owned()] } else { self.urls };
         let parsed = urls.iter().map(|url| parse_url(url)).collect::<Result<Vec<_>, _>>()?;
         let exposed = parsed.iter().find(|url| !self.allow_insecure_http && !is_loopback(url));
-        let insecure = exposed.map(|url| {
-            let host = url.host_str().unwrap_or_default();
-            format!(
-                "{host} is another machine, and http:// would show it tokens in clear; allow insecure HTTP to do so"
-            )
-        });
+        let exposed_host = exposed.map(|url| url.host_str().unwrap_or_default().to_owned());
         if let Some(token) = &self.access_token {
             if !token.expose_secret().bytes().all(|byte| byte.is_ascii_graphic()) {
                 return Err(ClientError::Invalid("an access token is visible ASCII without spaces".into()));
             }
-            if let Some(reason) = insecure {
-                return Err(ClientError::Invalid(reason));
+            if let Some(host) = exposed_host {
+                return Err(ClientError::Cleartext { host });
             }
         }
         let agent = concat!("quorate/", env!("CARGO_PKG_VERSION"));
@@ -188,7 +189,7 @@ impl ClientBuilder {
         let urls = urls.iter().map(|url| url.trim_end_matches('/').to_owned()).collect();
         let (access_token, clock) = (self.access_token, self.clock);
         let caller = Arc::new(Caller { http, urls, current: AtomicUsize::new(0), access_token, clock });
-        Ok(Client { caller, request_deadline: self.request_deadline, insecure })
+        Ok(Client { caller, request_deadline: self.request_deadline, exposed_host })
     }
 }
 
@@ -231,6 +232,23 @@ impl Election {
     ///
     /// A stream of a node that breaks off is taken up with another node, by a fresh read: an event in between may
     /// be missed, the state never. An error is final, for it says that asking again won't help.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/node.rs"));
+    /// # fn main() { with_a_node(async |node| {
+    /// # let client = quorate::client::Client::builder().urls(node).build()?;
+    /// # let leadership = client.election("nightly-report")?.campaign("worker-a")?.wait().await?;
+    /// use futures::StreamExt;
+    ///
+    /// let mut events = Box::pin(client.election("nightly-report")?.watch());
+    /// while let Some(event) = events.next().await {
+    ///     let Some(leader) = event?.leader else { continue };
+    ///     println!("{} leads, term {}", leader.candidate_id, leader.term);
+    /// #   assert_eq!(leader.term, leadership.term());
+    /// #   break;
+    /// }
+    /// # Ok(()) }) }
+    /// ```
     pub fn watch(&self) -> impl Stream<Item = Result<WatchEvent, ClientError>> + Send + use<> {
         watch::watch(self.clone())
     }
@@ -285,7 +303,7 @@ mod tests {
         let far = Client::builder().urls(["http://127.0.0.1:7400", "http://10.1.2.3:7400"]);
         let election = far.build().unwrap().election("nightly-report").unwrap();
         let refused = election.campaign("worker-a").err().unwrap();
-        assert!(refused.to_string().contains("10.1.2.3"), "{refused}");
+        assert!(matches!(&refused, ClientError::Cleartext { host } if host == "10.1.2.3"), "{refused}");
         let allowed = Client::builder().urls(["http://10.1.2.3:7400"]).allow_insecure_http(true);
         assert!(allowed.build().unwrap().election("nightly-report").unwrap().campaign("worker-a").is_ok());
         let with_token = Client::builder().urls(["http://example.com"]).access_token("a-token".to_owned().into());

@@ -14,19 +14,15 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
 
+use super::backoff::{Backoff, random_share};
 use super::error::{ClientError, Refusal};
 use super::holder_clock::{Deadline, HolderClock, HolderInstant};
-use crate::random::{SystemRandom, random_bytes};
 use crate::wire::{ErrorBody, ErrorCode};
 
 /// The most that one try may take, however much time is left: a node that hasn't answered by then hangs.
 const TRY_MAX: Duration = Duration::from_secs(2);
 /// The least that one try gets: less wouldn't reach a node on another machine.
 const TRY_MIN: Duration = Duration::from_millis(20);
-/// The first pause after a whole round of failures.
-const PAUSE_MIN: Duration = Duration::from_millis(100);
-/// The longest pause between two rounds.
-const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// The most that is read of an answer. The longest real one has metadata of 4 KiB.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
@@ -237,65 +233,9 @@ async fn read_body(response: reqwest::Response) -> Result<Zeroizing<Vec<u8>>, St
     Ok(body)
 }
 
-/// Pauses that grow and that differ between callers, so that a herd spreads out: each is a random share of three
-/// times the one before ("decorrelated jitter", AWS Architecture Blog, 2015).
-pub(super) struct Backoff(Duration);
-
-impl Backoff {
-    pub fn new() -> Backoff {
-        Backoff(PAUSE_MIN)
-    }
-
-    /// `share` is 0 to 1,000.
-    pub fn next(&mut self, share: &Share) -> Duration {
-        let upper = (self.0 * 3).min(PAUSE_MAX);
-        self.0 = PAUSE_MIN + upper.saturating_sub(PAUSE_MIN) * share.0 / 1_000;
-        self.0
-    }
-}
-
-/// A random number of thousandths, 0 to 1,000.
-pub(super) struct Share(u32);
-
-pub(super) fn random_share() -> Share {
-    let random = u32::from(u16::from_le_bytes(random_bytes(&SystemRandom)));
-    Share(random * 1_000 / u32::from(u16::MAX))
-}
-
-impl Share {
-    /// `duration`, give or take up to a tenth of it.
-    pub fn jitter(&self, duration: Duration) -> Duration {
-        duration * 9 / 10 + duration * self.0 / 5_000
-    }
-
-    /// Up to a tenth of `duration`.
-    pub fn up_to_a_tenth_of(&self, duration: Duration) -> Duration {
-        duration * self.0 / 10_000
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn pauses_grow_to_a_limit_and_never_shrink_below_the_first() {
-        let mut longest = Backoff::new();
-        let pauses: Vec<_> = (0..8).map(|_| longest.next(&Share(1_000)).as_millis()).collect();
-        assert_eq!(pauses, [300, 900, 2_700, 5_000, 5_000, 5_000, 5_000, 5_000]);
-        let mut shortest = Backoff::new();
-        assert!((0..8).all(|_| shortest.next(&Share(0)) == PAUSE_MIN));
-    }
-
-    #[test]
-    fn jitter_is_a_tenth_to_either_side() {
-        let ten = Duration::from_secs(10);
-        assert_eq!(Share(0).jitter(ten), Duration::from_secs(9));
-        assert_eq!(Share(500).jitter(ten), ten);
-        assert_eq!(Share(1_000).jitter(ten), Duration::from_secs(11));
-        assert_eq!(Share(1_000).up_to_a_tenth_of(ten), Duration::from_secs(1));
-        assert!((0..1_000).all(|_| random_share().0 <= 1_000));
-    }
 
     #[test]
     fn every_node_gets_a_try_before_the_deadline() {

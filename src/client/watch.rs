@@ -10,8 +10,9 @@ use std::time::Duration;
 use futures::{Stream, StreamExt};
 
 use super::Election;
+use super::backoff::{Backoff, random_share};
 use super::error::{ClientError, Refusal};
-use super::retry::{Backoff, Call, random_share};
+use super::retry::Call;
 use crate::domain::FencingToken;
 use crate::wire::{ErrorBody, ErrorCode, RoomStatus, WatchEvent};
 

@@ -8,11 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::broadcast;
 
-use crate::clock::{Clock, LeaseClock};
+use crate::clock::{Clock, ClockReading, LeaseClock};
 use crate::domain::{
     Ask, Change, Command, Counters, Judgement, Lease, Limits, LogTime, Outcome, RoomId, RoomView, Rooms, Stamp,
     StateDigest,
 };
+use crate::planted::{Bug, is_planted};
 use crate::raft_types::{LogId, StoredMembership};
 
 /// How many changes of one room a reader may fall behind. More than that, and its stream ends.
@@ -58,6 +59,10 @@ impl Applied {
         Self { state: Arc::new(Mutex::new(state)), clock }
     }
 
+    fn now(&self) -> ClockReading {
+        if is_planted(Bug::WallClock) { ClockReading(self.clock.wall_time().0) } else { self.clock.now() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // A panic while the lock was held would be a bug in `domain`; the node's panic hook has it on record,
         // and openraft stops the node when `apply` panics.
@@ -81,6 +86,8 @@ impl Applied {
                     None
                 }
                 EntryKind::Command(command) => {
+                    let raft_term =
+                        if is_planted(Bug::StaleStampApplied) { command.stamp().raft_term } else { raft_term };
                     let applied = state.rooms.apply(raft_term, command);
                     state.publish(&applied.changes);
                     touched.extend(applied.changes.into_iter().map(|change| change.room));
@@ -89,7 +96,7 @@ impl Applied {
             };
             state.applied = Some(log_id);
             let log_time = state.rooms.log_time();
-            state.lease_clock.after_apply(raft_term, log_time, self.clock.now());
+            state.lease_clock.after_apply(raft_term, log_time, self.now());
             outcomes.push(outcome);
         }
         outcomes
@@ -102,7 +109,7 @@ impl Applied {
         state.applied = applied;
         state.membership = membership;
         let log_time = state.rooms.log_time();
-        state.lease_clock.after_restore(log_time, self.clock.now());
+        state.lease_clock.after_restore(log_time, self.now());
         let watched: Vec<RoomId> = state.watched.keys().cloned().collect();
         for room in watched {
             state.publish_room(&room);
@@ -129,32 +136,38 @@ impl Applied {
 
     /// A stamp for a command that the raft leader of `raft_term`, this node, is about to propose.
     pub fn stamp(&self, raft_term: u64) -> Option<Stamp> {
-        self.lock().lease_clock.stamp(raft_term, self.clock.now())
+        self.lock().lease_clock.stamp(raft_term, self.now())
     }
 
     /// Judges a request by the raft leader's reading of log time. `None` where it can't read it.
     pub fn judge(&self, ask: &Ask, raft_term: u64, limits: Limits) -> Option<Judgement> {
         let mut state = self.lock();
-        let reading = state.lease_clock.stamp(raft_term, self.clock.now())?.log_time;
-        Some(state.rooms.judge(ask, reading, limits))
+        let reading = state.lease_clock.stamp(raft_term, self.now())?.log_time;
+        let mut judgement = state.rooms.judge(ask, reading, limits);
+        if is_planted(Bug::ExpiryUnlogged)
+            && let Judgement::Answer(Outcome::Viewed(view)) = &mut judgement
+        {
+            view.lease.take_if(|lease| lease.is_due(reading));
+        }
+        Some(judgement)
     }
 
     /// How a room stands as far as this node knows.
     pub fn view(&self, room: &RoomId) -> RoomView {
         let state = self.lock();
-        state.rooms.view_at(room, state.lease_clock.estimate(self.clock.now()))
+        state.rooms.view_at(room, state.lease_clock.estimate(self.now()))
     }
 
     /// The deadline that comes first, and log time as it is likely to be by now.
     pub fn next_deadline(&self) -> (Option<LogTime>, LogTime) {
         let state = self.lock();
-        (state.rooms.next_deadline(), state.lease_clock.estimate(self.clock.now()))
+        (state.rooms.next_deadline(), state.lease_clock.estimate(self.now()))
     }
 
     /// How a room stands, and every change from then on: none is missed in between, and none is told twice.
     pub fn watch(&self, room: &RoomId) -> (RoomView, broadcast::Receiver<RoomView>) {
         let mut state = self.lock();
-        let view = state.rooms.view_at(room, state.lease_clock.estimate(self.clock.now()));
+        let view = state.rooms.view_at(room, state.lease_clock.estimate(self.now()));
         // Whoever comes clears away what others left, a few at a time would do no better: this runs per stream.
         state.watched.retain(|_, changes| changes.receiver_count() > 0);
         let changes = state.watched.entry(room.clone()).or_insert_with(|| broadcast::channel(CHANGES_KEPT).0);

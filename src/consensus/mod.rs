@@ -37,6 +37,7 @@ pub use status::RaftStatus;
 use crate::clock::Clock;
 use crate::domain::{Ask, Command, Judgement, Limits, Outcome, Refusal, Stamp, WallTime};
 use crate::peer::Transport;
+use crate::planted::{Bug, is_planted};
 use crate::raft_types::{Node, NodeId, Reply, TypeConfig};
 use crate::storage::{DataDir, LogStore, SnapshotStore, Storage};
 use network::PeerLinks;
@@ -106,7 +107,7 @@ impl Consensus {
         let local = Arc::new(LocalNode::new(identity, node));
         let applied = Applied::new(recovered.rooms, recovered.applied, recovered.membership, clock.clone());
         let machine = StateMachine::new(local.clone(), applied.clone(), state_store, snapshots.clone());
-        let links = PeerLinks { transport, local: local.clone() };
+        let links = PeerLinks { transport, local: local.clone(), snapshots: snapshots.clone() };
         let log_handle = log.clone();
         let raft = Raft::new(local.node_id(), Arc::new(config), links, log, machine).await.map_err(stopped)?;
         let barrier = ReadBarrier::start(raft.clone(), settings.raft_election_timeout);
@@ -197,7 +198,8 @@ impl Consensus {
         let (responder, answer) = ProgressResponder::complete_only();
         let reign = openraft::vote::leader_id_std::CommittedLeaderId { term: raft_term };
         // A reign that ended since the stamp was made is noticed before the entry gets into the log.
-        let write = self.raft.write(command(stamp)).responder(responder).with_leader(reign);
+        let write = self.raft.write(command(stamp)).responder(responder);
+        let write = if is_planted(Bug::StaleStampApplied) { write } else { write.with_leader(reign) };
         let answered = tokio::time::timeout_at(deadline, async {
             write.await.map_err(|_| ProposeError::OutcomeUnknown)?;
             answer.await.map_err(|_| ProposeError::OutcomeUnknown)

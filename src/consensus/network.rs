@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::{StreamExt, stream};
 use openraft::AnyError;
 use openraft::errors::{NetworkError, RPCError, ReplicationClosed, StreamingError, Timeout, Unreachable};
 use openraft::network::{RPCOption, RPCTypes, RaftNetworkFactory, RaftNetworkV2};
@@ -13,13 +14,12 @@ use openraft::raft::{
 use openraft::type_config::alias::SnapshotOf;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio_util::io::ReaderStream;
 
 use super::LocalNode;
 use crate::codec;
 use crate::peer::{PeerError, SnapshotHead, Transport, path};
 use crate::raft_types::{Node, NodeId, TypeConfig, Vote};
-use crate::storage::SnapshotFile;
+use crate::storage::{SnapshotFile, SnapshotStore};
 
 /// How long an append may take, in heartbeat intervals.
 ///
@@ -33,6 +33,8 @@ pub struct PeerLinks {
     pub transport: Transport,
     /// Who sends them.
     pub local: Arc<LocalNode>,
+    /// Where snapshots to be sent are.
+    pub snapshots: SnapshotStore,
 }
 
 impl RaftNetworkFactory<TypeConfig> for PeerLinks {
@@ -42,6 +44,7 @@ impl RaftNetworkFactory<TypeConfig> for PeerLinks {
         PeerLink {
             transport: self.transport.clone(),
             local: self.local.clone(),
+            snapshots: self.snapshots.clone(),
             target,
             address: node.peer_address.clone(),
         }
@@ -52,6 +55,7 @@ impl RaftNetworkFactory<TypeConfig> for PeerLinks {
 pub struct PeerLink {
     transport: Transport,
     local: Arc<LocalNode>,
+    snapshots: SnapshotStore,
     target: NodeId,
     address: String,
 }
@@ -121,11 +125,8 @@ impl RaftNetworkV2<TypeConfig> for PeerLink {
             StreamingError::Network(NetworkError::new(&AnyError::error(error.to_string())))
         };
         let head = codec::encode(&SnapshotHead { vote, meta: snapshot.meta }).map_err(|error| broken(&error))?;
-        let file = tokio::fs::File::open(&snapshot.snapshot.path).await.map_err(|error| broken(&error))?;
-        let content = futures::StreamExt::chain(
-            futures::stream::iter([Ok(head.into())]),
-            ReaderStream::with_capacity(file, 64 << 10),
-        );
+        let file = self.snapshots.send(&snapshot.snapshot).await.map_err(|error| broken(&error))?;
+        let content = stream::iter([Ok(head)]).chain(file);
         let send = self.transport.send(
             &self.address,
             path::SNAPSHOT,
@@ -135,6 +136,7 @@ impl RaftNetworkV2<TypeConfig> for PeerLink {
             option.hard_ttl(),
         );
         tokio::select! {
+            biased;
             closed = cancel => Err(StreamingError::Closed(closed)),
             sent = send => sent.map_err(|error| StreamingError::Unreachable(Unreachable::new(&error))),
         }

@@ -1,7 +1,5 @@
 //! Raft messages from peers, on their way to openraft.
 
-use std::path::PathBuf;
-
 use openraft::raft::{
     AppendEntriesRequest, AppendEntriesResponse, SnapshotResponse, TransferLeaderRequest, TransferLeaderResponse,
     VoteRequest, VoteResponse,
@@ -10,8 +8,9 @@ use openraft::type_config::alias::SnapshotOf;
 
 use super::{Consensus, ConsensusError, stopped};
 use crate::peer::SnapshotHead;
+use crate::planted::{Bug, is_planted};
 use crate::raft_types::TypeConfig;
-use crate::storage::SnapshotFile;
+use crate::storage::{IncomingSnapshot, SnapshotFile};
 
 /// A raft message's answer, or why this node gives none.
 pub type RaftAnswer<T> = Result<T, ConsensusError>;
@@ -22,6 +21,11 @@ impl Consensus {
         &self,
         request: AppendEntriesRequest<TypeConfig>,
     ) -> RaftAnswer<AppendEntriesResponse<TypeConfig>> {
+        if is_planted(Bug::AcknowledgedBeforeAppended) {
+            let raft = self.raft.clone();
+            tokio::spawn(async move { raft.append_entries(request).await });
+            return Ok(AppendEntriesResponse::Success);
+        }
         let answer = self.raft.append_entries(request).await.map_err(stopped)?;
         if !matches!(answer, AppendEntriesResponse::HigherVote(_)) {
             self.local.heard_of_raft_leader();
@@ -40,19 +44,19 @@ impl Consensus {
     }
 
     /// Where the bytes of a peer's snapshot go until they are complete.
-    pub fn snapshot_receive_path(&self) -> PathBuf {
-        self.snapshots.receive_path()
+    pub async fn begin_snapshot(&self) -> std::io::Result<IncomingSnapshot> {
+        self.snapshots.receive().await
     }
 
     /// A complete snapshot from a peer.
     pub async fn receive_snapshot(
         &self,
         head: SnapshotHead,
-        file: PathBuf,
-        bytes: u64,
+        incoming: IncomingSnapshot,
     ) -> RaftAnswer<SnapshotResponse<TypeConfig>> {
+        let (bytes, path) = (incoming.bytes(), incoming.keep());
         let snapshot = SnapshotOf::<TypeConfig, SnapshotFile> {
-            snapshot: SnapshotFile { path: file, cluster_id: self.local.cluster_id(), meta: head.meta.clone(), bytes },
+            snapshot: SnapshotFile { path, cluster_id: self.local.cluster_id(), meta: head.meta.clone(), bytes },
             meta: head.meta,
         };
         self.local.heard_of_raft_leader();

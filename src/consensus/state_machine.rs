@@ -13,7 +13,8 @@ use openraft::{EntryPayload, OptionalSend, RaftSnapshotBuilder, storage::RaftSta
 
 use super::LocalNode;
 use super::applied::{Applied, EntryKind, Position};
-use crate::domain::{Lease, RoomId};
+use crate::domain::{Lease, LogTime, RoomId};
+use crate::planted::{Bug, is_planted};
 use crate::raft_types::{LogId, Reply, SnapshotMeta, StoredMembership, TypeConfig};
 use crate::storage::{SnapshotFile, SnapshotStore, StateMeta, StateStore};
 
@@ -105,23 +106,25 @@ impl RaftStateMachine<TypeConfig> for StateMachine {
         let (snapshots, state_store, applied) =
             (self.snapshots.clone(), self.state_store.clone(), self.applied.clone());
         let (meta, own_cluster) = (meta.clone(), self.local.cluster_id());
-        blocking(move || {
-            // The file first: it is what the state can be rebuilt from if anything after it is cut short.
-            let snapshot = snapshots.adopt(&snapshot.path)?;
-            if snapshot.cluster_id != own_cluster {
-                return Err(io::Error::other("a snapshot of another cluster was sent"));
-            }
-            let (_, rooms) = snapshots.load(&snapshot)?;
-            applied.replace(rooms.clone(), meta.last_log_id, meta.last_membership);
-            state_store.replace_all(&rooms, &meta_of(applied.position()))?;
-            Ok(())
-        })
-        .await
+        self.snapshots
+            .blocking()
+            .run(move || {
+                // The file first: it is what the state can be rebuilt from if anything after it is cut short.
+                let snapshot = snapshots.adopt(&snapshot.path)?;
+                if snapshot.cluster_id != own_cluster {
+                    return Err(io::Error::other("a snapshot of another cluster was sent"));
+                }
+                let (_, rooms) = snapshots.load(&snapshot)?;
+                applied.replace(rooms.clone(), meta.last_log_id, meta.last_membership);
+                state_store.replace_all(&rooms, &meta_of(applied.position()))?;
+                Ok(())
+            })
+            .await
     }
 
     async fn get_current_snapshot(&mut self) -> Result<Option<SnapshotOf<TypeConfig, SnapshotFile>>, io::Error> {
         let snapshots = self.snapshots.clone();
-        let current = blocking(move || Ok(snapshots.current())).await?;
+        let current = self.snapshots.blocking().run(move || Ok(snapshots.current())).await?;
         Ok(current.map(|file| SnapshotOf::<TypeConfig, _> { meta: file.meta.clone(), snapshot: file }))
     }
 }
@@ -142,18 +145,23 @@ impl RaftSnapshotBuilder<TypeConfig> for SnapshotBuilder {
         let meta =
             SnapshotMeta { last_log_id: self.position.applied, last_membership: self.position.membership.clone() };
         let cluster_id = self.local.cluster_id();
-        let (leases, counters) = (std::mem::take(&mut self.leases), self.position.counters);
+        let (leases, mut counters) = (std::mem::take(&mut self.leases), self.position.counters);
+        if is_planted(Bug::SnapshotWithoutLogTime) {
+            counters.log_time = LogTime::default();
+        }
+        if is_planted(Bug::TokenForgotten) {
+            counters.last_fencing_token = leases.iter().map(|(_, lease)| lease.fencing_token.0).max().unwrap_or(1);
+        }
         let (snapshots, state_store) = (self.snapshots.clone(), self.state_store.clone());
-        let file = blocking(move || {
-            // The raft log behind a snapshot is purged, so both copies of what it held are on the disk by then.
-            state_store.durable_flush()?;
-            Ok(snapshots.write(cluster_id, &meta, counters, leases.into_iter())?)
-        })
-        .await?;
+        let file = self
+            .snapshots
+            .blocking()
+            .run(move || {
+                // The raft log behind a snapshot is purged, so both copies of what it held are on the disk by then.
+                state_store.durable_flush()?;
+                Ok(snapshots.write(cluster_id, &meta, counters, leases.into_iter())?)
+            })
+            .await?;
         Ok(SnapshotOf::<TypeConfig, _> { meta: file.meta.clone(), snapshot: file })
     }
-}
-
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
 }

@@ -8,6 +8,7 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use serde::Deserialize;
+use utoipa::ToSchema;
 
 use super::Edge;
 use super::error::HttpError;
@@ -37,11 +38,14 @@ struct HowFreshQuery {
     consistency: ConsistencyWord,
 }
 
-#[derive(Deserialize, Default)]
+/// How the query says it.
+#[derive(Deserialize, Default, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum ConsistencyWord {
+pub enum ConsistencyWord {
+    /// True at a moment after the question was asked.
     #[default]
     Linearizable,
+    /// What this node knows.
     Local,
 }
 

@@ -1,18 +1,25 @@
 //! The parts of the OpenAPI document that the handlers' own types can't say: the title, the errors that each
 //! operation can end with, and the headers that every response has.
 
+mod links;
+
 use std::collections::BTreeMap;
 
 use axum::Extension;
 use axum::body::Bytes;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
 use utoipa::openapi::header::{Header, HeaderBuilder};
+use utoipa::openapi::schema::{Object, ObjectBuilder, Schema, Type};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{ContentBuilder, Object, Ref, RefOr, Response as ApiResponse, ResponseBuilder, Type};
-use utoipa::{IntoParams, IntoResponses, OpenApi};
+use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response as ApiResponse, ResponseBuilder};
+use utoipa::{IntoParams, IntoResponses, OpenApi, PartialSchema, ToSchema};
 
-use crate::wire::{ErrorBody, ErrorCode, RaftRole};
+pub use links::add_links;
+
+use super::extract::ConsistencyWord;
+use crate::wire::{ErrorBody, ErrorCode, RaftRole, WatchEvent};
 
 /// What the document starts from; `router` adds the operations.
 #[derive(OpenApi)]
@@ -20,7 +27,9 @@ use crate::wire::{ErrorBody, ErrorCode, RaftRole};
     info(
         title = "quorate",
         description = "Leader election as a service. A candidate campaigns for a room and leads it for as long \
-            as it renews its lease. Any node of the cluster answers any request.",
+            as it renews its lease. Any node of the cluster answers any request. Errors are JSON, but for two: what is \
+            not HTTP gets 400, and a head that is too large (64 KiB, 100 headers) 431, both without a body and with the \
+            connection closed.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
     ),
     servers((url = "/", description = "This node")),
@@ -29,7 +38,7 @@ use crate::wire::{ErrorBody, ErrorCode, RaftRole};
         (name = "health", description = "How this node and its cluster stand"),
         (name = "meta", description = "About this interface"),
     ),
-    components(schemas(ErrorBody, ErrorCode, RaftRole)),
+    components(schemas(ErrorBody, ErrorCode, RaftRole, WatchEvent)),
 )]
 struct Start;
 
@@ -112,8 +121,31 @@ pub struct CampaignHeaders {
 pub struct ViewQuery {
     /// `linearizable`, the default, is true at a moment after the question was asked; `local` is what this node
     /// knows, at once, quorum or not.
-    #[param(nullable = false, pattern = "^(linearizable|local)$", example = "local")]
-    consistency: Option<String>,
+    #[param(inline, nullable = false, example = "local")]
+    consistency: Option<ConsistencyWord>,
+}
+
+/// One event of a watch stream, as server-sent events have it: named fields, one of which holds our JSON.
+pub struct StreamEvent;
+
+impl ToSchema for StreamEvent {}
+
+impl PartialSchema for StreamEvent {
+    fn schema() -> RefOr<Schema> {
+        let mut data = Object::with_type(Type::String);
+        data.content_media_type = "application/json".to_owned();
+        data.content_schema = Some(Box::new(Ref::from_schema_name("WatchEvent").into()));
+        let field =
+            |schema_type, always: Value| ObjectBuilder::new().schema_type(schema_type).enum_values(Some([always]));
+        ObjectBuilder::new()
+            .property("event", field(Type::String, json!("state")))
+            .property("retry", field(Type::Integer, json!(1000)))
+            .property("data", data)
+            .required("event")
+            .required("retry")
+            .required("data")
+            .into()
+    }
 }
 
 macro_rules! errors_of {

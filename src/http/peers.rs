@@ -13,7 +13,6 @@ use axum::routing::post;
 use futures::{StreamExt, TryStreamExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::io::AsyncWriteExt;
 use uuid::Uuid;
 
 use crate::codec;
@@ -147,17 +146,6 @@ async fn forward(State(context): State<PeerContext>, body: Bytes) -> Result<Resp
 
 /// The head comes first, as one frame; what follows is the file, byte for byte.
 async fn snapshot(State(context): State<PeerContext>, body: Body) -> Result<Response, Refused> {
-    let path = context.consensus.snapshot_receive_path();
-    match receive_snapshot(body, &path).await {
-        Ok((head, bytes)) => answer(context.consensus.receive_snapshot(head, path, bytes).await),
-        Err(refused) => {
-            let _ = tokio::fs::remove_file(&path).await;
-            Err(refused)
-        }
-    }
-}
-
-async fn receive_snapshot(body: Body, path: &std::path::Path) -> Result<(SnapshotHead, u64), Refused> {
     let broken = |error: &dyn std::fmt::Display| Refused(StatusCode::BAD_REQUEST, format!("snapshot: {error}"));
     let mut chunks = body.into_data_stream().map_err(std::io::Error::other);
     let mut start = Vec::new();
@@ -171,19 +159,16 @@ async fn receive_snapshot(body: Body, path: &std::path::Path) -> Result<(Snapsho
             Err(error) => return Err(broken(&error)),
         }
     };
-    let mut file = tokio::fs::File::create(path).await.map_err(|error| broken(&error))?;
-    let mut written = (start.len() - head_bytes) as u64;
-    file.write_all(&start[head_bytes..]).await.map_err(|error| broken(&error))?;
+    let mut incoming = context.consensus.begin_snapshot().await.map_err(|error| broken(&error))?;
+    incoming.write(start.split_off(head_bytes)).await.map_err(|error| broken(&error))?;
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|error| broken(&error))?;
-        written += chunk.len() as u64;
-        if written > SNAPSHOT_BYTES_MAX {
+        if incoming.bytes() + chunk.len() as u64 > SNAPSHOT_BYTES_MAX {
             return Err(broken(&"it is too large"));
         }
-        file.write_all(&chunk).await.map_err(|error| broken(&error))?;
+        incoming.write(chunk.into()).await.map_err(|error| broken(&error))?;
     }
-    file.flush().await.map_err(|error| broken(&error))?;
-    Ok((head, written))
+    answer(context.consensus.receive_snapshot(head, incoming).await)
 }
 
 fn answer<T: Serialize>(answer: RaftAnswer<T>) -> Result<Response, Refused> {

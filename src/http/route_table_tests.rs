@@ -1,6 +1,7 @@
 //! All routes at once: each is documented, has its access class, and answers to its own methods only.
 
 use super::*;
+use crate::service::LeaseSecret;
 
 /// All documented operations, as (method, path with a room in it).
 async fn documented() -> Vec<(String, String)> {
@@ -107,4 +108,54 @@ async fn the_document_is_complete() {
     assert!(campaign["parameters"].to_string().contains("Idempotency-Key"));
     let term = &document["components"]["schemas"]["Leader"]["properties"]["term"];
     assert_eq!((&term["minimum"], &term["maximum"]), (&json!(1), &json!((1u64 << 53) - 1)));
+}
+
+#[tokio::test]
+async fn the_document_describes_exactly_the_tokens_that_are_taken() {
+    let document = get_path("/openapi.json").await.json();
+    let pattern = document["components"]["schemas"]["LeaderToken"]["pattern"].as_str().unwrap();
+    let last = pattern.strip_prefix("^[A-Za-z0-9_-]{42}[").and_then(|rest| rest.strip_suffix("]$")).unwrap();
+    for character in ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(['-', '_']) {
+        let token = format!("{}{character}", "A".repeat(42));
+        assert_eq!(LeaseSecret::from_text(&token).is_ok(), last.contains(character), "{character}");
+    }
+}
+
+#[tokio::test]
+async fn each_link_leads_to_an_operation_that_takes_what_it_carries() {
+    let document = get_path("/openapi.json").await.json();
+    let operations: Vec<_> =
+        document["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap().values()).collect();
+    let mut links = Vec::new();
+    for operation in &operations {
+        for response in operation["responses"].as_object().unwrap().values() {
+            for link in response["links"].as_object().into_iter().flat_map(|links| links.values()) {
+                let target = operations.iter().find(|one| one["operationId"] == link["operationId"]).unwrap();
+                for name in link["parameters"].as_object().unwrap().keys() {
+                    let takes = target["parameters"].as_array().unwrap().iter().any(|one| one["name"] == **name);
+                    assert!(takes, "{link}");
+                }
+                let reference = target["requestBody"]["content"]["application/json"]["schema"]["$ref"].as_str();
+                for name in link["requestBody"].as_object().into_iter().flat_map(|body| body.keys()) {
+                    let schema = document.pointer(reference.unwrap().strip_prefix('#').unwrap()).unwrap();
+                    assert!(schema["properties"].get(name).is_some(), "{link}");
+                }
+                links.push(format!("{} -> {}", operation["operationId"], link["operationId"]).replace('"', ""));
+            }
+        }
+    }
+    links.sort();
+    let expected = "campaign -> renew, campaign -> resign, createElection -> campaign, createElection -> getElection, \
+                    createElection -> watch, renew -> renew, renew -> resign";
+    assert_eq!(links.join(", "), expected);
+}
+
+#[tokio::test]
+async fn the_schema_of_a_stream_is_that_of_an_event_with_our_json_in_it() {
+    let document = get_path("/openapi.json").await.json();
+    let answer = &document["paths"]["/elections/{election_id}/watch"]["get"]["responses"]["200"];
+    let schema = &answer["content"]["text/event-stream"]["schema"];
+    assert_eq!(schema["required"], json!(["event", "retry", "data"]), "{schema}");
+    assert_eq!(schema["properties"]["data"]["contentSchema"]["$ref"], "#/components/schemas/WatchEvent");
+    assert_eq!(schema["properties"]["data"]["contentMediaType"], "application/json");
 }

@@ -47,6 +47,7 @@ fn route_table(edge: &Arc<Edge>) -> (Router<Arc<Edge>>, utoipa::openapi::OpenApi
     let (router, mut document) =
         OpenApiRouter::with_openapi(openapi::start()).merge(guarded).merge(open).split_for_parts();
     openapi::add_common_headers(&mut document);
+    openapi::add_links(&mut document);
     (router, document)
 }
 

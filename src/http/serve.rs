@@ -1,4 +1,7 @@
 //! Listens, with limits on what a connection may cost before its first request is complete.
+//!
+//! What isn't HTTP never gets as far as a route: hyper answers it with 400, and a head beyond the limits with 431, both
+//! without a body and without a request id, and closes the connection.
 
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
@@ -34,7 +37,9 @@ impl Serving {
         rustix::net::sockopt::set_tcp_user_timeout(&listener, UNREAD_TIMEOUT_MS)?;
         let handle = Handle::new();
         let mut server: Server<SocketAddr, NoDelayAcceptor> =
-            axum_server::from_tcp(listener)?.handle(handle.clone()).acceptor(NoDelayAcceptor::new());
+            // HTTP/1 only: while a server waits to see which HTTP a client speaks, none of its timeouts run yet, so
+            // that a connection which says nothing, or has begun to speak HTTP/2, stays open for ever.
+            axum_server::from_tcp(listener)?.handle(handle.clone()).acceptor(NoDelayAcceptor::new()).http1_only();
         server.http_builder().http1().header_read_timeout(HEAD_TIMEOUT).max_buf_size(HEAD_BYTES_MAX);
         let service = router.into_make_service_with_connect_info::<SocketAddr>();
         let task = tokio::spawn(async move { server.serve(service).await });

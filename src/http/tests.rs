@@ -15,7 +15,7 @@ use tower::ServiceExt;
 use super::*;
 use crate::clock::SystemClock;
 use crate::consensus::{Consensus, ConsensusSettings, Parts};
-use crate::peer::Transport;
+use crate::peer::{HttpCarrier, Transport};
 use crate::raft_types::Node;
 use crate::random::SystemRandom;
 use crate::service::ServiceSettings;
@@ -40,7 +40,7 @@ async fn start_service() -> RoomService {
     let folder = tempfile::tempdir().unwrap();
     let storage = storage::open(StorageConfig::new(folder.path().join("data"), "n1"), &SystemRandom).unwrap();
     let node = Node { name: "n1".into(), peer_address: "192.0.2.2:7401".into(), client_url: "http://192.0.2.2".into() };
-    let transport = Transport::new(None).unwrap();
+    let transport = Transport::new(Arc::new(HttpCarrier::new().unwrap()), None).unwrap();
     let parts = Parts { storage, node, transport: transport.clone(), clock: SystemClock::start().unwrap() };
     let consensus_settings = ConsensusSettings {
         heartbeat: Duration::from_millis(100),

@@ -19,7 +19,7 @@ use super::client_address::ClientKey;
 use super::error::HttpError;
 use super::extract::Room;
 use super::limits::StreamPlace;
-use super::openapi::{RoomPath, WatchErrors};
+use super::openapi::{RoomPath, StreamEvent, WatchErrors};
 use crate::domain::{RoomId, RoomView};
 use crate::service::RoomWatch;
 use crate::wire::WatchEvent;
@@ -39,7 +39,7 @@ const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering
     security((), ("access_token" = [])),
     params(RoomPath),
     responses(
-        (status = 200, description = "The stream; the schema is that of each event's data", body = WatchEvent,
+        (status = 200, description = "The stream; the schema is that of each event", body = inline(StreamEvent),
             content_type = "text/event-stream",
             headers(("X-Accel-Buffering" = String, description = "Always `no`"))),
         WatchErrors,

@@ -1,9 +1,10 @@
-//! Bytes to a peer and back, by a deadline.
+//! What goes to a peer with each request, and what its answer means.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use hmac::{Hmac, KeyInit, Mac};
-use reqwest::header::AUTHORIZATION;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -11,6 +12,7 @@ use sha2::Sha256;
 use subtle::ConstantTimeEq;
 use uuid::Uuid;
 
+use super::carrier::{Carrier, CarryFailure, Delivered, Parcel};
 use super::messages::{PROTOCOL, header};
 use crate::codec;
 use crate::raft_types::NodeId;
@@ -95,40 +97,26 @@ pub struct Sender {
     pub cluster_id: Option<Uuid>,
 }
 
-/// HTTP to peers. Cheap to clone; connections are kept and shared.
+/// Requests to peers. Cheap to clone.
 #[derive(Clone)]
 pub struct Transport {
-    http: reqwest::Client,
-    proof: Option<reqwest::header::HeaderValue>,
+    carrier: Arc<dyn Carrier>,
+    proof: Option<HeaderValue>,
 }
 
 impl Transport {
-    /// Outlasts a lost packet or two, and is short against a raft election.
-    const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
-    /// Closes a connection before a firewall forgets it silently.
-    const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
-
     /// A transport that proves knowledge of the secret, if there is one.
-    pub fn new(secret: Option<&ClusterSecret>) -> Result<Self, PeerError> {
-        let malformed = |reason: String| PeerError::Malformed { address: "(none)".into(), reason };
-        let http = reqwest::Client::builder()
-            .connect_timeout(Self::CONNECT_TIMEOUT)
-            .pool_idle_timeout(Self::IDLE_TIMEOUT)
-            .tcp_nodelay(true)
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .build()
-            .map_err(|error| malformed(error.to_string()))?;
+    pub fn new(carrier: Arc<dyn Carrier>, secret: Option<&ClusterSecret>) -> Result<Self, PeerError> {
         let proof = match secret {
             Some(secret) => {
-                let mut value = reqwest::header::HeaderValue::from_str(&secret.proof())
-                    .map_err(|error| malformed(error.to_string()))?;
+                let mut value = HeaderValue::from_str(&secret.proof())
+                    .map_err(|error| PeerError::Malformed { address: "(none)".into(), reason: error.to_string() })?;
                 value.set_sensitive(true);
                 Some(value)
             }
             None => None,
         };
-        Ok(Self { http, proof })
+        Ok(Self { carrier, proof })
     }
 
     /// Sends a value to the node `to`, and reads a value back.
@@ -166,44 +154,29 @@ impl Transport {
         body: reqwest::Body,
         timeout: Duration,
     ) -> Result<Response, PeerError> {
-        let mut request = self
-            .http
-            .post(format!("http://{address}{path}"))
-            .timeout(timeout)
-            .header(header::PROTOCOL, PROTOCOL)
-            .header(header::FROM, sender.node_id)
-            .body(body);
+        let mut headers = HeaderMap::new();
+        headers.insert(header::PROTOCOL, PROTOCOL.into());
+        headers.insert(header::FROM, sender.node_id.into());
         if let Some(cluster_id) = sender.cluster_id {
-            request = request.header(header::CLUSTER, cluster_id.to_string());
+            let text = HeaderValue::from_str(&cluster_id.to_string());
+            headers.insert(header::CLUSTER, text.expect("a UUID is of letters, digits and hyphens"));
         }
         if let Some(to) = to {
-            request = request.header(header::TO, to);
+            headers.insert(header::TO, to.into());
         }
         if let Some(proof) = &self.proof {
-            request = request.header(AUTHORIZATION, proof.clone());
+            headers.insert(AUTHORIZATION, proof.clone());
         }
-        let response = request.send().await.map_err(|error| failure(address, &error))?;
-        let status = response.status();
-        let bytes = response.bytes().await.map_err(|error| failure(address, &error))?;
-        if !status.is_success() {
-            let reason = String::from_utf8_lossy(&bytes[..bytes.len().min(300)]).into_owned();
-            return Err(PeerError::Refused { address: address.into(), status: status.as_u16(), reason });
+        let parcel = Parcel { address: address.to_owned(), path: path.to_owned(), headers, body, timeout };
+        let Delivered { status, body } = self.carrier.post(parcel).await.map_err(|failure| match failure {
+            CarryFailure::Unreachable(reason) => PeerError::Unreachable { address: address.into(), reason },
+            CarryFailure::NoAnswer(reason) => PeerError::NoAnswer { address: address.into(), reason },
+        })?;
+        if !(200..300).contains(&status) {
+            let reason = String::from_utf8_lossy(&body[..body.len().min(300)]).into_owned();
+            return Err(PeerError::Refused { address: address.into(), status, reason });
         }
-        codec::decode(&bytes).map_err(|error| malformed(address, &error))
-    }
-}
-
-fn failure(address: &str, error: &reqwest::Error) -> PeerError {
-    // The innermost cause says what happened; the outer ones only that something did.
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    let (address, reason) = (address.to_owned(), cause.to_string());
-    if error.is_connect() {
-        PeerError::Unreachable { address, reason }
-    } else {
-        PeerError::NoAnswer { address, reason }
+        codec::decode(&body).map_err(|error| malformed(address, &error))
     }
 }
 

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::{CampaignAnswer, CampaignRequest, Decided, ResignRequest, RoomService, ServiceError};
 use crate::domain::RoomId;
+use crate::planted::{Bug, is_planted};
 
 /// How long after a lease should have ended a waiter asks by itself: the change that should have woken it may
 /// be held up on its way to this node.
@@ -62,7 +63,14 @@ impl RoomService {
             // Before the try, so that a change between the two is not slept through.
             let mut watch = self.watch(&request.room);
             watch.next().await;
-            let answer = self.campaign_for_live_caller(request).await;
+            let trying = self.campaign_for_live_caller(request);
+            let answer = match is_planted(Bug::TryLeftAlone) {
+                true => match tokio::time::timeout_at(until, trying).await {
+                    Ok(answer) => answer,
+                    Err(_) => return self.campaign_for_live_caller(request).await,
+                },
+                false => trying.await,
+            };
             if Instant::now() >= until {
                 return answer;
             }
@@ -97,7 +105,7 @@ impl RoomService {
         tokio::spawn(async move {
             let result = service.campaign_once(&request).await;
             let Err(unheard) = caller.send(result) else { return };
-            if request.idempotency_key.is_some() {
+            if request.idempotency_key.is_some() && !is_planted(Bug::KeyedGrantGivenBack) {
                 return;
             }
             if let Ok(Decided { answer: CampaignAnswer::Won(holding), .. }) = unheard {

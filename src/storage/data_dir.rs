@@ -3,10 +3,12 @@
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tracing::warn;
 
-use super::files::{self, Durability};
+use super::disk::Disk;
+use super::files;
 use super::{StorageConfig, StorageError};
 
 const THING: &str = "data directory";
@@ -23,7 +25,7 @@ const RESERVE_BYTES: usize = 4 << 20;
 #[derive(Debug)]
 pub struct DataDir {
     path: PathBuf,
-    durability: Durability,
+    disk: Arc<dyn Disk>,
     _lock: File,
 }
 
@@ -31,10 +33,10 @@ impl DataDir {
     /// Makes the directory or takes it over, and locks it. A directory of something else is left as it is.
     pub(super) fn open(config: &StorageConfig) -> Result<DataDir, StorageError> {
         let path = config.dir.clone();
-        make(&path, config.durability)?;
+        make(&path, &*config.disk)?;
         refuse_foreign(&path)?;
         let lock = lock(&path)?;
-        Ok(DataDir { path, durability: config.durability, _lock: lock })
+        Ok(DataDir { path, disk: config.disk.clone(), _lock: lock })
     }
 
     /// Where something in this directory is.
@@ -47,9 +49,9 @@ impl DataDir {
         &self.path
     }
 
-    /// Whether things are flushed here.
-    pub(super) fn durability(&self) -> Durability {
-        self.durability
+    /// What things are brought to.
+    pub(super) fn disk(&self) -> &dyn Disk {
+        &*self.disk
     }
 
     /// A folder in this directory, made if it isn't there.
@@ -57,11 +59,7 @@ impl DataDir {
         let folder = self.join(name);
         if !folder.exists() {
             files::create_folder(&folder).map_err(StorageError::io(thing, "create", &folder))?;
-            self.durability.sync_folder(&self.path).map_err(StorageError::io(
-                thing,
-                "flush the folder of",
-                &self.path,
-            ))?;
+            self.disk.sync_folder(&self.path).map_err(StorageError::io(thing, "flush the folder of", &self.path))?;
         }
         Ok(folder)
     }
@@ -89,13 +87,13 @@ impl DataDir {
 }
 
 /// Makes the directory and those above it, and flushes the name of each.
-fn make(path: &Path, durability: Durability) -> Result<(), StorageError> {
+fn make(path: &Path, disk: &dyn Disk) -> Result<(), StorageError> {
     let missing: Vec<&Path> =
         path.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists()).collect();
     files::create_folder(path).map_err(StorageError::io(THING, "create", path))?;
     for made in missing {
         let above = made.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        durability.sync_folder(above).map_err(StorageError::io(THING, "flush the folder of", above))?;
+        disk.sync_folder(above).map_err(StorageError::io(THING, "flush the folder of", above))?;
     }
     Ok(())
 }

@@ -6,38 +6,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use super::StorageError;
-
-/// Whether what is reported as stored survives a power cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Durability {
-    /// It does: nothing is reported before it is flushed.
-    #[default]
-    Fsync,
-    /// It doesn't: every flush is skipped. A test of power cuts that cannot fail this way proves nothing.
-    NoneForTests,
-}
-
-impl Durability {
-    /// Brings a file's content to the disk.
-    pub(super) fn sync_file(self, file: &File) -> io::Result<()> {
-        match self {
-            Durability::Fsync => file.sync_all(),
-            Durability::NoneForTests => Ok(()),
-        }
-    }
-
-    /// Brings the names in a folder to the disk. A new file without this can be gone after a power cut, with
-    /// all its flushed content.
-    pub(super) fn sync_folder(self, folder: &Path) -> io::Result<()> {
-        match self {
-            Durability::Fsync => File::open(folder)?.sync_all(),
-            Durability::NoneForTests => Ok(()),
-        }
-    }
-}
+use super::disk::Disk;
 
 /// Makes a folder, with those above it, that only its owner may enter; whatever a library puts in with wider
 /// rights is behind that door. A folder that is there keeps the rights that it has.
@@ -51,27 +21,22 @@ pub(super) fn create_file(path: &Path) -> io::Result<File> {
 }
 
 /// Replaces a small file. After a crash at any moment the old content is there, or the new.
-pub(super) fn replace(
-    thing: &'static str,
-    path: &Path,
-    bytes: &[u8],
-    durability: Durability,
-) -> Result<(), StorageError> {
+pub(super) fn replace(thing: &'static str, path: &Path, bytes: &[u8], disk: &dyn Disk) -> Result<(), StorageError> {
     let aside = aside(path);
     let write = || -> io::Result<()> {
         let mut file = create_file(&aside)?;
         file.write_all(bytes)?;
-        durability.sync_file(&file)
+        disk.sync_file(&aside, &file)
     };
     write().map_err(StorageError::io(thing, "write", &aside))?;
-    rename(thing, &aside, path, durability)
+    rename(thing, &aside, path, disk)
 }
 
 /// Gives a flushed file its name, for good.
-pub(super) fn rename(thing: &'static str, from: &Path, to: &Path, durability: Durability) -> Result<(), StorageError> {
+pub(super) fn rename(thing: &'static str, from: &Path, to: &Path, disk: &dyn Disk) -> Result<(), StorageError> {
     std::fs::rename(from, to).map_err(StorageError::io(thing, "rename", to))?;
     let folder = to.parent().expect("a file of the storage is in a folder");
-    durability.sync_folder(folder).map_err(StorageError::io(thing, "flush the folder of", folder))
+    disk.sync_folder(folder).map_err(StorageError::io(thing, "flush the folder of", folder))
 }
 
 /// Where a file is written before it gets its name.
@@ -95,19 +60,18 @@ pub(super) fn names_in(thing: &'static str, folder: &Path) -> Result<Vec<String>
         .map_err(StorageError::io(thing, "list", folder))
 }
 
-/// How long a lock may outlive the process that had it.
-const LOCK_LINGERS_MAX: Duration = Duration::from_secs(1);
+/// How often a lock is tried, and how long after one try the next: it may outlive the process that had it by a second.
+const LOCK_TRIES: u32 = 100;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// Tries to take a lock, patiently: it can be held for a moment longer than its owner lives, by a child process
 /// between its fork and its exec, or by a thread that is about to end. A restart shall not fail for that.
 pub(super) fn take_lock<T, E>(is_held: impl Fn(&E) -> bool, mut take: impl FnMut() -> Result<T, E>) -> Result<T, E> {
-    let deadline = Instant::now() + LOCK_LINGERS_MAX;
-    loop {
+    for _ in 1..LOCK_TRIES {
         match take() {
-            Err(error) if is_held(&error) && Instant::now() < deadline => {
-                std::thread::sleep(Duration::from_millis(10));
-            }
+            Err(error) if is_held(&error) => std::thread::sleep(LOCK_PAUSE),
             result => return result,
         }
     }
+    take()
 }

@@ -1,4 +1,4 @@
-//! The one thread through which everything reaches the log's disk.
+//! The one task through which everything reaches the log's disk. It has a thread of its own, since flushing blocks.
 //!
 //! It takes all that wait, flushes once for them, and repeats; so the number of entries that share a flush grows
 //! with the load, and nobody waits for a timer. (raft-log's own batching adds its wait to every flush, and
@@ -7,20 +7,21 @@
 
 use std::io;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use raft_log::api::raft_log_writer::RaftLogWriter;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 
 use super::StorageError;
-use super::files::Durability;
 use super::log_store::Shared;
 use super::log_types::{FlushGroup, Waiting, answer_all};
 use super::watermark::{Watermark, WatermarkFile};
+use crate::planted::{Bug, is_planted};
 use crate::raft_types::Vote;
 
 /// How far the noted index may be behind, in time. Each write of the watermark costs three flushes.
@@ -38,9 +39,18 @@ pub(super) enum Job {
     Purged,
 }
 
+/// What comes next.
+enum Next {
+    Job(Job),
+    /// Nothing, but the watermark is due.
+    Waited,
+    /// Nothing any more.
+    Closed,
+}
+
 pub(super) struct Flusher {
     shared: Arc<Shared>,
-    jobs: Receiver<Job>,
+    jobs: UnboundedReceiver<Job>,
     watermark: WatermarkFile,
     /// What the watermark could say by now.
     flushed: Watermark,
@@ -48,39 +58,44 @@ pub(super) struct Flusher {
 }
 
 impl Flusher {
-    pub(super) fn new(shared: Arc<Shared>, jobs: Receiver<Job>, watermark: WatermarkFile) -> Flusher {
+    pub(super) fn new(shared: Arc<Shared>, jobs: UnboundedReceiver<Job>, watermark: WatermarkFile) -> Flusher {
         let flushed = watermark.written().clone();
         Flusher { shared, jobs, watermark, flushed, raised_at: Instant::now() }
     }
 
     /// Serves until every handle of the log is dropped.
-    pub(super) fn run(mut self) {
+    pub(super) async fn run(mut self) {
         loop {
-            match self.next_job() {
-                Ok(job) => self.serve(job),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
+            match self.next_job().await {
+                Next::Job(job) => self.serve(job).await,
+                Next::Waited => {}
+                Next::Closed => break,
             }
             if self.is_behind() && self.raised_at.elapsed() >= RAISE_EVERY {
                 self.raise_watermark();
             }
         }
         // What was never waited for, such as the committed id, is brought to the disk as well.
-        self.flush(Vec::new());
+        self.flush(Vec::new()).await;
         if self.is_behind() {
             self.raise_watermark();
         }
     }
 
-    fn next_job(&self) -> Result<Job, RecvTimeoutError> {
-        if self.is_behind() {
-            self.jobs.recv_timeout(RAISE_EVERY.saturating_sub(self.raised_at.elapsed()))
+    async fn next_job(&mut self) -> Next {
+        let received = if self.is_behind() {
+            tokio::time::timeout_at(self.raised_at + RAISE_EVERY, self.jobs.recv()).await
         } else {
-            self.jobs.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            Ok(self.jobs.recv().await)
+        };
+        match received {
+            Ok(Some(job)) => Next::Job(job),
+            Ok(None) => Next::Closed,
+            Err(_) => Next::Waited,
         }
     }
 
-    fn serve(&mut self, first: Job) {
+    async fn serve(&mut self, first: Job) {
         let mut waiting = Vec::new();
         let mut needs_flush = false;
         let mut next = Some(first);
@@ -96,7 +111,7 @@ impl Flusher {
             next = self.jobs.try_recv().ok();
         };
         if needs_flush || matches!(last, Some(Job::Vote(..))) {
-            self.flush(waiting);
+            self.flush(waiting).await;
         }
         match last {
             Some(Job::Vote(vote, answer)) => {
@@ -112,34 +127,42 @@ impl Flusher {
     }
 
     /// Flushes what is in the log's buffer, and answers those who wait for it.
-    fn flush(&mut self, waiting: Vec<Waiting>) {
+    async fn flush(&mut self, waiting: Vec<Waiting>) {
+        if let Some(duration) = self.shared.dir.disk().stall() {
+            tokio::time::sleep(duration).await;
+        }
         if let Some(failure) = self.shared.failure() {
             answer_all(waiting, &Err(failure.into()));
             return;
         }
         let started_at = Instant::now();
         let (done, flushed) = sync_channel(1);
-        let (result, held) = {
+        let syncs_itself = self.shared.dir.disk().log_syncs_itself() && !is_planted(Bug::LogNotFlushed);
+        let (result, is_new, held) = {
             let mut log = self.shared.log.write().unwrap_or_else(PoisonError::into_inner);
             self.flushed.last_index = log.log_state().last().map(|last| last.0.index);
             self.flushed.open_chunk = *log.stat().open_chunk.chunk_id;
             // Nothing in a new file is acknowledged before the watermark knows that the file exists; otherwise
             // its loss would look like a log that never had it.
             let is_new = self.flushed.open_chunk > self.watermark.written().open_chunk;
-            let (held, waiting) = if is_new { (waiting, Vec::new()) } else { (Vec::new(), waiting) };
-            let sync = self.shared.dir.durability() == Durability::Fsync;
-            (log.flush(sync, Some(FlushGroup { waiting, done })), held)
+            let later = is_new || !syncs_itself;
+            let (held, waiting) = if later { (waiting, Vec::new()) } else { (Vec::new(), waiting) };
+            (log.flush(syncs_itself, Some(FlushGroup { waiting, done })), is_new, held)
         };
         // A callback that is dropped, on either way, is a flush that did not happen.
         let result = result.and_then(|()| {
             flushed.recv().unwrap_or_else(|_| Err(io::Error::other("the log's writer has stopped before this flush")))
         });
+        let result = result.and_then(|()| match is_planted(Bug::LogNotFlushed) {
+            true => Ok(()),
+            false => self.shared.dir.disk().log_written(&self.shared.dir.join("log")),
+        });
         self.shared.stats.flushes.fetch_add(1, Ordering::Relaxed);
         let micros = u64::try_from(started_at.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.shared.stats.last_flush_micros.store(micros, Ordering::Relaxed);
         let result = match result {
-            Ok(()) if held.is_empty() => Ok(()),
-            Ok(()) => self.write_watermark(self.flushed.clone()),
+            Ok(()) if is_new => self.write_watermark(self.flushed.clone()),
+            Ok(()) => Ok(()),
             Err(error) => {
                 self.shared.fail(&error.to_string());
                 Err(error)

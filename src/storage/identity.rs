@@ -70,7 +70,7 @@ impl Identity {
 
     fn write(&self) -> Result<(), StorageError> {
         let bytes = codec::encode(&self.record).map_err(|source| StorageError::Encode { thing: THING, source })?;
-        files::replace(THING, &self.dir.join("identity"), &bytes, self.dir.durability())
+        files::replace(THING, &self.dir.join("identity"), &bytes, self.dir.disk())
     }
 }
 

@@ -10,7 +10,8 @@ use raft_log::api::raft_log_writer::RaftLogWriter;
 
 use super::StorageError;
 use super::data_dir::DataDir;
-use super::files::{self, Durability};
+use super::disk::Disk;
+use super::files;
 use super::log_types::{FlushGroup, LogTypes, StoredLogId, StoredVote};
 use super::watermark::{Watermark, WatermarkFile};
 use crate::raft_types::LogId;
@@ -38,7 +39,7 @@ pub(super) fn open(
     }
     // What a killed process had written but not flushed is readable, and openraft takes what it reads for
     // flushed. So it has to be, before anybody builds on it.
-    flush(&mut log, dir.durability()).map_err(StorageError::io(THING, "flush", &path))?;
+    flush(&mut log, &path, dir.disk()).map_err(StorageError::io(THING, "flush", &path))?;
     Ok((log, watermark))
 }
 
@@ -159,8 +160,9 @@ pub(super) fn purge(log: &mut RaftLog<LogTypes>, tail: Option<u64>, upto: LogId)
     RaftLogWriter::purge(log, StoredLogId(upto)).map(|_| ())
 }
 
-fn flush(log: &mut RaftLog<LogTypes>, durability: Durability) -> io::Result<()> {
+fn flush(log: &mut RaftLog<LogTypes>, path: &Path, disk: &dyn Disk) -> io::Result<()> {
     let (done, flushed) = sync_channel(1);
-    log.flush(durability == Durability::Fsync, Some(FlushGroup { waiting: Vec::new(), done }))?;
-    flushed.recv().unwrap_or_else(|_| Err(io::Error::other("the log's writer has stopped")))
+    log.flush(disk.log_syncs_itself(), Some(FlushGroup { waiting: Vec::new(), done }))?;
+    flushed.recv().unwrap_or_else(|_| Err(io::Error::other("the log's writer has stopped")))?;
+    disk.log_written(path)
 }

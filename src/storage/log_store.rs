@@ -8,7 +8,6 @@ use std::fmt::Debug;
 use std::io;
 use std::ops::{Bound, RangeBounds};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -18,14 +17,16 @@ use openraft::storage::{IOFlushed, LogState, RaftLogStorage};
 use openraft::{OptionalSend, RaftLogReader};
 use raft_log::RaftLog;
 use raft_log::api::raft_log_writer::RaftLogWriter;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 use super::StorageError;
 use super::data_dir::DataDir;
+use super::disk::Blocking;
 use super::flush::{Flusher, Job};
 use super::log_open;
 use super::log_types::{LogTypes, Payload, StoredLogId, StoredVote, Waiting};
 use super::watermark::WatermarkFile;
+use crate::planted::{Bug, is_planted};
 use crate::raft_types::{Entry, LogId, TypeConfig, Vote};
 
 /// What one read for a peer may take. It bounds the memory of a raft message; the message itself may be larger.
@@ -41,7 +42,7 @@ struct Inner {
     shared: Arc<Shared>,
     /// Not bounded by itself: openraft has one append at a time in its hands, and what it has in flight is
     /// bounded where commands are admitted.
-    jobs: Option<Sender<Job>>,
+    jobs: Option<mpsc::UnboundedSender<Job>>,
     flusher: Option<JoinHandle<()>>,
 }
 
@@ -112,13 +113,18 @@ impl LogStore {
         let path = dir.path().to_owned();
         let shared =
             Arc::new(Shared { log: RwLock::new(log), stats: Counters::default(), failure: OnceLock::new(), dir });
-        let (jobs, received) = channel();
-        let flusher = Flusher::new(shared.clone(), received, watermark);
-        let flusher = std::thread::Builder::new()
-            .name("log-flush".into())
-            .spawn(move || flusher.run())
-            .map_err(StorageError::io("log", "start the flush thread of", &path))?;
-        Ok(LogStore { inner: Arc::new(Inner { shared, jobs: Some(jobs), flusher: Some(flusher) }) })
+        let (jobs, received) = mpsc::unbounded_channel();
+        let flushing = Flusher::new(shared.clone(), received, watermark).run();
+        let flusher = match shared.dir.disk().blocking() {
+            Blocking::OnThreads => {
+                Some(flush_thread(flushing).map_err(StorageError::io("log", "start the flush thread of", &path))?)
+            }
+            Blocking::AtOnce => {
+                tokio::spawn(flushing);
+                None
+            }
+        };
+        Ok(LogStore { inner: Arc::new(Inner { shared, jobs: Some(jobs), flusher }) })
     }
 
     /// What the log has done since it was opened.
@@ -182,6 +188,11 @@ impl LogStore {
     }
 }
 
+fn flush_thread(flushing: impl Future<Output = ()> + Send + 'static) -> io::Result<JoinHandle<()>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    std::thread::Builder::new().name("log-flush".into()).spawn(move || runtime.block_on(flushing))
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
         self.jobs = None;
@@ -231,6 +242,9 @@ impl RaftLogStorage<TypeConfig> for LogStore {
     }
 
     async fn save_vote(&mut self, vote: &Vote) -> io::Result<()> {
+        if is_planted(Bug::VoteNotSaved) {
+            return Ok(());
+        }
         self.shared().change(|log| log.save_vote(StoredVote(*vote)))?;
         self.ask(|answer| Job::Vote(*vote, answer)).await
     }

@@ -15,15 +15,18 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures::{Stream, stream};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tracing::warn;
 use uuid::Uuid;
 
 use super::data_dir::DataDir;
+use super::disk::Blocking;
 use super::{StorageError, files};
 use crate::codec::{self, CodecError};
 use crate::domain::{Counters, Lease, RoomId, Rooms};
+use crate::planted::{Bug, is_planted};
 use crate::raft_types::SnapshotMeta;
 
 const THING: &str = "snapshot";
@@ -104,11 +107,13 @@ impl SnapshotStore {
         counters: Counters,
         leases: impl ExactSizeIterator<Item = (RoomId, Lease)>,
     ) -> Result<SnapshotFile, StorageError> {
-        let aside = self.receive_path();
+        let aside = self.aside();
         let header =
             Header { magic: MAGIC.into(), cluster_id, meta: meta.clone(), counters, leases: leases.len() as u64 };
-        let written =
-            write(&aside, &header, leases).and_then(|file| Ok(self.inner.dir.durability().sync_file(&file)?));
+        let written = write(&aside, &header, leases).and_then(|file| match is_planted(Bug::SnapshotNotFlushed) {
+            true => Ok(()),
+            false => Ok(self.inner.dir.disk().sync_file(&aside, &file)?),
+        });
         match written {
             Ok(()) => self.publish(&aside),
             Err(error) => {
@@ -121,8 +126,33 @@ impl SnapshotStore {
         }
     }
 
-    /// Where to put a snapshot that is on its way here. What is left there is removed at the next start.
-    pub fn receive_path(&self) -> PathBuf {
+    /// A file for a snapshot that is on its way here.
+    pub async fn receive(&self) -> io::Result<IncomingSnapshot> {
+        let path = self.aside();
+        let created = path.clone();
+        let blocking = self.blocking();
+        let file = blocking.run(move || files::create_file(&created)).await?;
+        Ok(IncomingSnapshot { path, file: Arc::new(file), bytes: 0, is_kept: false, blocking })
+    }
+
+    /// The bytes of a snapshot, for a peer.
+    pub async fn send(&self, snapshot: &SnapshotFile) -> io::Result<impl Stream<Item = io::Result<Vec<u8>>> + use<>> {
+        let (path, blocking) = (snapshot.path.clone(), self.blocking());
+        let file = Arc::new(blocking.run(move || File::open(path)).await?);
+        Ok(stream::try_unfold(file, move |file| async move {
+            let from = file.clone();
+            let chunk = blocking.run(move || read_chunk(&from)).await?;
+            Ok((!chunk.is_empty()).then_some((chunk, file)))
+        }))
+    }
+
+    /// Where work on snapshots is done, since all of it blocks.
+    pub fn blocking(&self) -> Blocking {
+        self.inner.dir.disk().blocking()
+    }
+
+    /// Where a snapshot is until it is complete. What is left there is removed at the next start.
+    fn aside(&self) -> PathBuf {
         let number = self.inner.received.fetch_add(1, Ordering::Relaxed);
         self.inner.folder.join(format!("incoming-{number}.tmp"))
     }
@@ -131,7 +161,7 @@ impl SnapshotStore {
     pub fn adopt(&self, received: &Path) -> Result<SnapshotFile, StorageError> {
         let file = File::open(received).map_err(StorageError::io(THING, "open", received))?;
         read(received)?;
-        self.inner.dir.durability().sync_file(&file).map_err(StorageError::io(THING, "flush", received))?;
+        self.inner.dir.disk().sync_file(received, &file).map_err(StorageError::io(THING, "flush", received))?;
         self.publish(received)
     }
 
@@ -148,7 +178,7 @@ impl SnapshotStore {
         let mut snapshot = describe(aside)?;
         let (index, raft_term) = snapshot.meta.last_log_id.map_or((0, 0), |id| (id.index, id.leader_id.term));
         let path = self.inner.folder.join(format!("{index}-{raft_term}.snapshot"));
-        files::rename(THING, aside, &path, self.inner.dir.durability())?;
+        files::rename(THING, aside, &path, self.inner.dir.disk())?;
         snapshot.path = path;
         if current.as_ref().is_none_or(|old| !old.is_newer_than(&snapshot)) {
             *current = Some(snapshot.clone());
@@ -238,6 +268,54 @@ fn open(path: &Path) -> Result<(File, u64), StorageError> {
 fn read_header(reader: &mut impl Read, path: &Path) -> Result<Header, StorageError> {
     let header: Header = codec::read_from(reader).map_err(StorageError::decode(THING, path))?;
     if header.magic == MAGIC { Ok(header) } else { Err(StorageError::damaged(THING, path, "it is of another kind")) }
+}
+
+/// A snapshot that is on its way here. It is gone if it is dropped before it is kept.
+#[derive(Debug)]
+pub struct IncomingSnapshot {
+    path: PathBuf,
+    file: Arc<File>,
+    bytes: u64,
+    is_kept: bool,
+    blocking: Blocking,
+}
+
+impl IncomingSnapshot {
+    /// Appends what has come.
+    pub async fn write(&mut self, chunk: Vec<u8>) -> io::Result<()> {
+        self.bytes += chunk.len() as u64;
+        let file = self.file.clone();
+        self.blocking.run(move || (&*file).write_all(&chunk)).await
+    }
+
+    /// How much has come.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Where it is, to stay.
+    pub fn keep(mut self) -> PathBuf {
+        self.is_kept = true;
+        std::mem::take(&mut self.path)
+    }
+}
+
+impl Drop for IncomingSnapshot {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// How much of a snapshot is read or sent at a time.
+const CHUNK_BYTES: usize = 64 << 10;
+
+fn read_chunk(mut file: &File) -> io::Result<Vec<u8>> {
+    let mut chunk = vec![0; CHUNK_BYTES];
+    let read = file.read(&mut chunk)?;
+    chunk.truncate(read);
+    Ok(chunk)
 }
 
 /// Passes bytes through and hashes them on the way.

@@ -8,7 +8,6 @@
 //! There is one tree, because a batch is atomic in one tree only: `m` holds the [`StateMeta`], `l` and a room
 //! its lease.
 
-use std::fs::File;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -120,10 +119,7 @@ impl StateStore {
         // What sled does here is sync_file_range, which leaves the disk's cache and the file's length alone.
         self.try_to("flush", |db| db.flush())?;
         let Inner { path, dir, .. } = &*self.inner;
-        if dir.durability() == files::Durability::NoneForTests {
-            return Ok(());
-        }
-        sync_tree(path).map_err(StorageError::io(THING, "flush", path))
+        dir.disk().sync_tree(path).map_err(StorageError::io(THING, "flush", path))
     }
 
     fn try_to<T>(
@@ -266,30 +262,11 @@ fn quarantine(dir: &DataDir, path: &Path) -> Result<PathBuf, StorageError> {
     // Two in one millisecond, or after the clock went back, still get names in their order.
     let time = times.last().map_or(now, |last| now.max(last + 1));
     let aside = dir.join(&format!("{PREFIX}{time}"));
-    files::rename(THING, path, &aside, dir.durability())?;
+    files::rename(THING, path, &aside, dir.disk())?;
     times.push(time);
     for old in times.iter().rev().skip(QUARANTINED_MAX) {
         let old = dir.join(&format!("{PREFIX}{old}"));
         std::fs::remove_dir_all(&old).map_err(StorageError::io("quarantined database", "remove", &old))?;
     }
     Ok(aside)
-}
-
-/// Flushes every file below a folder, and the folders.
-fn sync_tree(folder: &Path) -> io::Result<()> {
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            sync_tree(&entry.path())?;
-            continue;
-        }
-        match File::open(entry.path()) {
-            Ok(file) => file.sync_data()?,
-            // sled replaces its own snapshot files meanwhile.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-    }
-    File::open(folder)?.sync_all()
 }

@@ -66,7 +66,7 @@ impl WatermarkFile {
     /// Replaces it; when this returns, it is on the disk.
     pub(super) fn write(&mut self, watermark: Watermark) -> Result<(), StorageError> {
         let bytes = codec::encode(&watermark).map_err(|source| StorageError::Encode { thing: THING, source })?;
-        files::replace(THING, &self.path(), &bytes, self.dir.durability())?;
+        files::replace(THING, &self.path(), &bytes, self.dir.disk())?;
         self.written = watermark;
         Ok(())
     }

@@ -1,32 +1,35 @@
 //! What a node says about failures and about itself.
 
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "server")]
 use utoipa::ToSchema;
 
 /// What every failed request is answered with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 pub struct ErrorBody {
     /// What happened, for people.
-    #[schema(example = "Rate limit exceeded")]
+    #[cfg_attr(feature = "server", schema(example = "Rate limit exceeded"))]
     pub error: String,
     /// What happened, for programs. A text, so that a client can read an answer with a code newer than itself.
-    #[schema(value_type = ErrorCode)]
+    #[cfg_attr(feature = "server", schema(value_type = ErrorCode))]
     pub code: String,
     /// More about it, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, example = "600 campaigns a minute per node")]
+    #[cfg_attr(feature = "server", schema(nullable = false, example = "600 campaigns a minute per node"))]
     pub details: Option<String>,
     /// When it may be worth asking again; `Retry-After` is the same in whole seconds, rounded up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, example = 12000)]
+    #[cfg_attr(feature = "server", schema(nullable = false, example = 12000))]
     pub retry_after_ms: Option<u64>,
     /// The same as the `X-Request-Id` header. The server's trace events carry it.
-    #[schema(example = "req_5fZ0pS3bQmGdV8cN1xkT2w")]
+    #[cfg_attr(feature = "server", schema(example = "req_5fZ0pS3bQmGdV8cN1xkT2w"))]
     pub request_id: String,
 }
 
 /// The codes of the contract. Each has one HTTP status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
     /// 400: bad JSON, bad id, wrong type, too long, malformed token.
@@ -102,7 +105,8 @@ impl ErrorCode {
 }
 
 /// The `status` of [`Health`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum HealthStatus {
     /// All is well.
@@ -110,14 +114,16 @@ pub enum HealthStatus {
 }
 
 /// All is well. A node for which it isn't answers 503 with an [`ErrorBody`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 pub struct Health {
     /// Always `ok`.
     pub status: HealthStatus,
 }
 
 /// What a node is among the members of its cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RaftRole {
     /// It orders the commands.
@@ -131,49 +137,50 @@ pub enum RaftRole {
 }
 
 /// How a node and its cluster stand.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 pub struct NodeReport {
     /// Version of the program.
-    #[schema(example = "0.1.0")]
+    #[cfg_attr(feature = "server", schema(example = "0.1.0"))]
     pub version: String,
     /// The node's label.
-    #[schema(example = "node-1")]
+    #[cfg_attr(feature = "server", schema(example = "node-1"))]
     pub name: String,
     /// The node's id.
-    #[schema(example = 1)]
+    #[cfg_attr(feature = "server", schema(example = 1))]
     pub node_id: u64,
     /// The cluster, once it is founded.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "server", schema(required = true))]
     pub cluster_id: Option<String>,
     /// What the node is.
-    #[schema(value_type = RaftRole)]
+    #[cfg_attr(feature = "server", schema(value_type = RaftRole))]
     pub role: String,
     /// The name of the node that this one believes is raft leader.
-    #[schema(required = true, example = "node-1")]
+    #[cfg_attr(feature = "server", schema(required = true, example = "node-1"))]
     pub raft_leader: Option<String>,
     /// The node's raft term.
-    #[schema(example = 3)]
+    #[cfg_attr(feature = "server", schema(example = 3))]
     pub raft_term: u64,
     /// Index of the last entry in the log here.
-    #[schema(example = 4711)]
+    #[cfg_attr(feature = "server", schema(example = 4711))]
     pub last_log_index: u64,
     /// Index of the last entry known to be committed.
-    #[schema(example = 4711)]
+    #[cfg_attr(feature = "server", schema(example = 4711))]
     pub committed_index: u64,
     /// Index of the last entry applied here.
-    #[schema(example = 4711)]
+    #[cfg_attr(feature = "server", schema(example = 4711))]
     pub applied_index: u64,
     /// Digest of the replicated state as of `applied_index`: equal on all nodes at equal index.
-    #[schema(example = "6f1ed002ab5595859014ebf0951522d9")]
+    #[cfg_attr(feature = "server", schema(example = "6f1ed002ab5595859014ebf0951522d9"))]
     pub state_digest: String,
     /// Leases that live here as of `applied_index`.
-    #[schema(example = 12)]
+    #[cfg_attr(feature = "server", schema(example = 12))]
     pub live_leases: u64,
     /// Entries written to the log here since the start.
-    #[schema(example = 4711)]
+    #[cfg_attr(feature = "server", schema(example = 4711))]
     pub log_entries_written: u64,
     /// Flushes of the log to the disk since the start; many entries share one under load.
-    #[schema(example = 512)]
+    #[cfg_attr(feature = "server", schema(example = 512))]
     pub log_flushes: u64,
     /// The members of the cluster.
     pub members: Vec<Member>,
@@ -181,24 +188,25 @@ pub struct NodeReport {
     pub ready: bool,
     /// Why it can't; left out if it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
+    #[cfg_attr(feature = "server", schema(nullable = false))]
     pub reason: Option<String>,
 }
 
 /// One member of the cluster.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 pub struct Member {
     /// Its label.
-    #[schema(example = "node-1")]
+    #[cfg_attr(feature = "server", schema(example = "node-1"))]
     pub name: String,
     /// Its id.
-    #[schema(example = 1)]
+    #[cfg_attr(feature = "server", schema(example = 1))]
     pub node_id: u64,
     /// URL of its client listener.
-    #[schema(example = "http://10.0.0.1:7400")]
+    #[cfg_attr(feature = "server", schema(example = "http://10.0.0.1:7400"))]
     pub url: String,
     /// `host:port` of its peer listener.
-    #[schema(example = "10.0.0.1:7401")]
+    #[cfg_attr(feature = "server", schema(example = "10.0.0.1:7401"))]
     pub peer: String,
     /// Whether it votes.
     pub voter: bool,

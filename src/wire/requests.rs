@@ -3,10 +3,14 @@
 //! Requests are read field by field and not by serde's derive: its messages quote what they found, and what they
 //! found may be somebody's secret.
 
+use std::collections::BTreeSet;
+use std::fmt;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
+#[cfg(feature = "server")]
 use utoipa::ToSchema;
 use zeroize::Zeroizing;
 
@@ -17,23 +21,26 @@ use crate::domain::{ContenderId, InvalidId, LeaseDuration, Metadata};
 pub const WAIT_SECONDS_MAX: u8 = 60;
 
 /// A wish to lead. Fields that are not listed are ignored.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 pub struct CampaignRequest {
     /// Who wants to lead.
-    #[schema(value_type = String, min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9._:@-]{1,64}$",
-        example = "worker-a")]
+    #[cfg_attr(feature = "server", schema(value_type = String, min_length = 1, max_length = 64,
+        pattern = "^[A-Za-z0-9._:@-]{1,64}$", example = "worker-a"))]
     pub candidate_id: ContenderId,
     /// How long the lease lasts without a renewal.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<u16>, minimum = 5, maximum = 300, default = 30, example = 30)]
+    #[cfg_attr(feature = "server", schema(value_type = Option<u16>, minimum = 5, maximum = 300, default = 30,
+        example = 30))]
     pub ttl_seconds: Option<LeaseDuration>,
     /// What everybody shall see beside the name: at most 1,024 characters and 4,096 bytes of UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, max_length = 1024, example = "https://worker-a.internal:8443")]
+    #[cfg_attr(feature = "server", schema(value_type = Option<String>, max_length = 1024,
+        example = "https://worker-a.internal:8443"))]
     pub metadata: Option<Metadata>,
     /// Hold the request until this candidate wins or so many seconds are over.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 0, maximum = 60, default = 0, example = 0)]
+    #[cfg_attr(feature = "server", schema(minimum = 0, maximum = 60, default = 0, example = 0))]
     pub wait_seconds: Option<u8>,
 }
 
@@ -66,17 +73,19 @@ impl CampaignRequest {
 }
 
 /// A leader's wish to go on. Fields that are not listed are ignored.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 pub struct RenewRequest {
     /// The proof of being the leader.
     pub leader_token: LeaderToken,
     /// A new TTL; without it the lease keeps its own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<u16>, minimum = 5, maximum = 300, example = 30)]
+    #[cfg_attr(feature = "server", schema(value_type = Option<u16>, minimum = 5, maximum = 300, example = 30))]
     pub ttl_seconds: Option<LeaseDuration>,
     /// New metadata; without it the lease keeps its own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, max_length = 1024, example = "https://worker-a.internal:8443")]
+    #[cfg_attr(feature = "server", schema(value_type = Option<String>, max_length = 1024,
+        example = "https://worker-a.internal:8443"))]
     pub metadata: Option<Metadata>,
 }
 
@@ -93,7 +102,8 @@ impl RenewRequest {
 }
 
 /// A leader's wish to step down. Fields that are not listed are ignored.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 pub struct ResignRequest {
     /// The proof of being the leader.
     pub leader_token: LeaderToken,
@@ -124,7 +134,38 @@ impl From<InvalidId> for InvalidRequest {
 }
 
 /// The fields of a request body. A field that is `null` counts as left out.
-struct Fields(Map<String, Value>);
+struct Fields {
+    values: Map<String, Value>,
+    /// What one reader takes by its first value and another by its last, so that two of them on the way could take one
+    /// request for two different ones.
+    given_twice: BTreeSet<String>,
+}
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct AnObject;
+
+        impl<'de> Visitor<'de> for AnObject {
+            type Value = Fields;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+                let mut fields = Fields { values: Map::new(), given_twice: BTreeSet::new() };
+                while let Some((name, value)) = map.next_entry::<String, Value>()? {
+                    if fields.values.insert(name.clone(), value).is_some() {
+                        fields.given_twice.insert(name);
+                    }
+                }
+                Ok(fields)
+            }
+        }
+
+        deserializer.deserialize_map(AnObject)
+    }
+}
 
 impl Fields {
     fn read(body: &[u8]) -> Result<Self, InvalidRequest> {
@@ -132,8 +173,8 @@ impl Fields {
             return Err(input("the body must be a JSON object, and is empty"));
         }
         match serde_json::from_slice(body) {
-            Ok(Value::Object(fields)) => Ok(Self(fields)),
-            Ok(_) => Err(input("the body must be a JSON object")),
+            Ok(fields) => Ok(fields),
+            Err(error) if error.is_data() => Err(input("the body must be a JSON object")),
             Err(error) => Err(InvalidRequest::Input(format!(
                 "the body must be a JSON object; it stops being JSON at line {}, column {}",
                 error.line(),
@@ -142,12 +183,15 @@ impl Fields {
         }
     }
 
-    fn take(&mut self, name: &str) -> Option<Value> {
-        self.0.remove(name).filter(|value| !value.is_null())
+    fn take(&mut self, name: &str) -> Result<Option<Value>, InvalidRequest> {
+        if self.given_twice.contains(name) {
+            return Err(InvalidRequest::Input(format!("{name} must be given once")));
+        }
+        Ok(self.values.remove(name).filter(|value| !value.is_null()))
     }
 
     fn text(&mut self, name: &str) -> Result<Option<String>, InvalidRequest> {
-        match self.take(name) {
+        match self.take(name)? {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
             Some(_) => Err(InvalidRequest::Input(format!("{name} must be a string"))),
@@ -161,7 +205,7 @@ impl Fields {
     /// A whole number, however it is written: `30`, `30.0` and `3e1` are the same in JSON. One that is too big
     /// for its type stays too big.
     fn whole_number(&mut self, name: &str) -> Result<Option<i64>, InvalidRequest> {
-        let Some(value) = self.take(name) else {
+        let Some(value) = self.take(name)? else {
             return Ok(None);
         };
         let whole = match (value.as_i64(), value.as_f64()) {

@@ -73,6 +73,24 @@ fn a_body_that_is_no_object_is_refused() {
 }
 
 #[test]
+fn a_field_of_ours_must_be_given_once() {
+    let token = "A".repeat(43);
+    for (name, value) in
+        [("candidate_id", "\"a\""), ("ttl_seconds", "30"), ("metadata", "\"m\""), ("wait_seconds", "null")]
+    {
+        let body = format!("{{\"candidate_id\":\"a\",\"{name}\":{value},\"{name}\":{value}}}");
+        let expected = InvalidRequest::Input(format!("{name} must be given once"));
+        assert_eq!(CampaignRequest::from_json(body.as_bytes()).unwrap_err(), expected);
+    }
+    let twice = format!("{{\"leader_token\":\"{token}\",\"leader_token\":\"{token}\"}}");
+    let expected = InvalidRequest::Input("leader_token must be given once".to_owned());
+    assert_eq!(RenewRequest::from_json(twice.as_bytes()).unwrap_err(), expected);
+    assert_eq!(ResignRequest::from_json(twice.as_bytes()).unwrap_err(), expected);
+    let unlisted = br#"{"candidate_id":"a","x":1,"x":2,"y":{"candidate_id":1,"candidate_id":2}}"#;
+    assert!(CampaignRequest::from_json(unlisted).is_ok(), "what is ignored may be there as often as it likes");
+}
+
+#[test]
 fn no_message_quotes_the_request() {
     let secret = "mJ9r1cQ5bYb6m3lVgq0w3l2f9Jc0a1s5d8h7k4n2x6E";
     for body in [

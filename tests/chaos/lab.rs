@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use crate::brake::Brake;
 use crate::disk_image::{Disk, run};
-use crate::history::{Moment, SECOND, now};
+use crate::history::{Moment, SECOND};
+use crate::outside::now;
 use crate::proxy::Proxies;
 use crate::wall::WallClock;
 

@@ -9,15 +9,14 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use crate::checker::{self, Verdict};
-use crate::clients::{Client, KEY_CANARY, Request, World, keep_watching, sleep};
+use crate::clients::{KEY_CANARY, World, keep_watching, sleep};
 use crate::faults::{Scenario, Strike, strike};
-use crate::history::{Answer, Asked, Attempt, History, MILLI, Moment, Rest, SECOND, Sample, Seen, now};
+use crate::history::{Answer, Asked, Attempt, History, MILLI, Moment, SECOND, Sample, Seen};
+use crate::judge::rest::{REST_MAX, come_to_rest, report};
 use crate::lab::Lab;
-use crate::outside::RealOutside;
+use crate::outside::{RealOutside, now};
 
 const ROOMS: usize = 8;
-/// How long nodes may take to stand alike and to serve, once nothing is done to them any more.
-const REST_MAX: Moment = 30 * SECOND;
 /// A run in which more than this remains unknown proves too little.
 const UNKNOWN_PERCENT_MAX: usize = 20;
 
@@ -105,7 +104,7 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
         let raft_elections = raft_term_after.saturating_sub(raft_term);
         let mut outage = 0;
         world.recorder.record(|history| {
-            outage = checker::longest_outage(history, checker::is_changed, fault.from, now());
+            outage = checker::longest_outage(history, is_changed, fault.from, now());
         });
         raft_elections_in_all += raft_elections;
         println!(
@@ -140,7 +139,7 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
     if all_ended.await.is_err() {
         trouble.push("clients that do not end".to_owned());
     }
-    let mut rest = come_to_rest(&lab, &world, &open).await;
+    let mut rest = come_to_rest(&world, &[0, 1, 2], &open).await;
     observers.shutdown().await;
     rest.not_served.extend(trouble.into_iter().chain(broken));
     let mut secrets = world.secrets.lock().unwrap().clone();
@@ -155,7 +154,7 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
     // Clients that have been told to end ask for little.
     let longest = |is_one| checker::longest_outage(&history, is_one, began, closed);
     let verdict = Verdict { longest_outage: longest(checker::is_served), ..checker::check(&history) };
-    let unchanged = longest(checker::is_changed);
+    let unchanged = longest(is_changed);
     if !verdict.violations.is_empty() {
         explain(&history, &verdict, &lab, &format!("{}-{seed}", scenario.name()));
     }
@@ -170,6 +169,11 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
     let enough = each && verdict.operations > 100 && verdict.unknown * 100 <= verdict.operations * UNKNOWN_PERCENT_MAX;
     assert!(enough && faults > 0, "too weak to prove anything: {faults} faults, {verdict:?}");
     Ok(Outcome { scenario, seed, faults, raft_elections: raft_elections_in_all, unchanged, verdict })
+}
+
+/// Whether a quorum has flushed something for it.
+fn is_changed(attempt: &Attempt) -> bool {
+    matches!(attempt.answer, Answer::Ok(Seen::Won { .. } | Seen::Resigned { .. }))
 }
 
 /// Writes down all that is known, for whoever has to find the bug.
@@ -199,70 +203,10 @@ fn explain(history: &History, verdict: &Verdict, lab: &Lab, name: &str) {
 
 async fn keep_sampling(world: Arc<World>, node: usize) {
     loop {
-        let request = Request {
-            node,
-            is_post: false,
-            path: "/status".into(),
-            idempotency_key: None,
-            body: serde_json::Value::Null,
-        };
-        let asked = tokio::time::timeout(Duration::from_millis(500), world.outside.ask(request)).await;
-        if let Ok(Ok((200, report))) = asked
-            && let Ok(report) = serde_json::from_slice::<serde_json::Value>(&report)
-            && let Some(applied_index) = report["applied_index"].as_u64()
-        {
-            let state_digest = report["state_digest"].to_string();
+        if let Some((applied_index, state_digest)) = report(&world, node).await {
             let sample = Sample { node, at: now(), applied_index, state_digest };
             world.recorder.record(|history| history.samples.push(sample));
         }
         sleep(200 * MILLI).await;
     }
-}
-
-/// Each node serves everything once; then all leases end, and all nodes and streams show it.
-async fn come_to_rest(lab: &Lab, world: &Arc<World>, open: &[Arc<AtomicU64>]) -> Rest {
-    let mut rest = Rest::default();
-    let deadline = now() + REST_MAX;
-    for node in 0..3 {
-        while !serves(world.client().at(node)).await {
-            if now() > deadline {
-                rest.not_served.push(format!("n{} does not serve after all faults", node + 1));
-                break;
-            }
-            sleep(200 * MILLI).await;
-        }
-    }
-    let mut reader = world.client().at(0);
-    for room in 0..ROOMS {
-        while reader.read(room, Asked::Read).await != Answer::Ok(Seen::Vacant) && now() < deadline {
-            sleep(100 * MILLI).await;
-        }
-    }
-    rest.rooms = vec![None; ROOMS];
-    loop {
-        let mut nodes = Vec::new();
-        for node in 0..3 {
-            if let Some(report) = lab.report(node).await {
-                nodes.push((report["applied_index"].as_u64().unwrap_or(0), report["state_digest"].to_string()));
-            }
-        }
-        let alike = nodes.len() == 3 && nodes.iter().all(|node| node.0 == nodes[0].0);
-        if alike || now() > deadline {
-            rest.nodes = nodes;
-            break;
-        }
-        sleep(50 * MILLI).await;
-    }
-    sleep(SECOND).await;
-    rest.open_streams = open.iter().map(|stream| stream.load(Ordering::SeqCst)).filter(|stream| *stream != 0).collect();
-    rest
-}
-
-async fn serves(mut client: Client) -> bool {
-    let Ok(holding) = client.campaign(ROOMS, 0, false).await else { return false };
-    let read =
-        matches!(client.read(ROOMS, Asked::Read).await, Answer::Ok(Seen::Held { term, .. }) if term == holding.term);
-    let until = now() + 2 * SECOND;
-    let Some(holding) = client.hold(holding, until).await else { return false };
-    read && client.resign(&holding).await
 }

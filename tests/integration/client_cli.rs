@@ -51,6 +51,9 @@ async fn a_room_is_made_led_shown_and_given_up() {
     assert!(line.starts_with(&format!("{room}: worker-a leads, term {}, ", answer["leader"]["term"])), "{line}");
     let status = json_of(&run(&urls, &["status", &room, "--output", "json"]).await);
     assert_eq!(status["leader"]["term"], answer["leader"]["term"]);
+    let both = run(&urls, &["status", "another-room", &room]).await;
+    let lines: Vec<_> = text(&both.stdout).lines().collect();
+    assert!(lines[0] == "another-room: vacant" && lines[1].starts_with(&room), "no table off a terminal: {lines:?}");
 
     let lost = run(&urls, &["campaign", &room, "--candidate", "worker-b"]).await;
     assert_eq!((lost.status.code(), json_of(&lost)["status"].clone()), (Some(10), json!("follower")), "{lost:?}");
@@ -114,6 +117,7 @@ async fn a_script_can_tell_failures_apart() {
         (cluster.urls(), vec!["campaign", "cli-forbidden"], 77),
         (vec!["http://127.0.0.1:1".into()], vec!["status", "cli-nobody", "--timeout", "500ms"], 69),
         (vec!["http://127.0.0.1:1".into()], vec!["create", "--timeout", "500ms"], 69),
+        (vec!["http://127.0.0.1:1".into()], vec!["watch", "cli-nobody", "--timeout", "1"], 69),
         (cluster.urls(), vec!["status", "short"], 64),
         (cluster.urls(), vec!["campaign", "cli-usage", "--ttl", "1s"], 64),
         (cluster.urls(), vec!["campaign", "cli-usage", "--candidate", "not a name"], 64),
@@ -153,8 +157,12 @@ async fn the_program_says_what_it_is_and_completes_itself() {
         let script = run(&[], &["completions", shell]).await;
         assert!(script.status.success() && text(&script.stdout).contains("campaign"), "{shell}");
     }
-    for command in ["run", "hold", "create", "status", "watch", "campaign", "resign", "completions", "version"] {
+    let help = run(&[], &["--help"]).await;
+    let commands = text(&help.stdout).lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands: Vec<_> = commands.map_while(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
+    assert!(commands.len() > 9, "{commands:?}");
+    for command in commands {
         let help = run(&[], &[command, "--help"]).await;
-        assert!(text(&help.stdout).contains("Example"), "{command} has an example");
+        assert!(text(&help.stdout).contains("Example"), "{command} has no example");
     }
 }

@@ -43,9 +43,13 @@ impl Probe {
 
     /// Whether the cluster was away for so long that a lease of 5 s may be lost. Starts anew.
     pub fn excuse(&self) -> Option<Duration> {
+        Some(self.longest_gap()).filter(|gap| *gap > EXCUSE)
+    }
+
+    /// For how long the cluster committed nothing, at most. Starts anew.
+    pub fn longest_gap(&self) -> Duration {
         let mut state = self.state.lock().unwrap();
-        let longest = std::mem::take(&mut state.longest).max(state.last.elapsed());
-        (longest > EXCUSE).then_some(longest)
+        std::mem::take(&mut state.longest).max(state.last.elapsed())
     }
 }
 

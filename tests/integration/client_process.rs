@@ -14,11 +14,14 @@ use crate::harness::{PATIENCE, eventually};
 /// A client that runs, or has run.
 pub struct Tool {
     child: Child,
-    stdout: Arc<Mutex<Vec<String>>>,
-    stderr: Arc<Mutex<Vec<String>>>,
+    stdout: Lines,
+    stderr: Lines,
     readers: Vec<std::thread::JoinHandle<()>>,
     status: Option<ExitStatus>,
 }
+
+/// What was printed, each line with the moment that it was read at, on `CLOCK_BOOTTIME`.
+type Lines = Arc<Mutex<Vec<(Duration, String)>>>;
 
 pub fn command(urls: &[String], args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_quorate"));
@@ -49,17 +52,22 @@ impl Tool {
     }
 
     pub fn stdout(&self) -> String {
-        self.stdout.lock().unwrap().join("\n")
+        joined(&self.stdout)
     }
 
     pub fn stderr(&self) -> String {
-        self.stderr.lock().unwrap().join("\n")
+        joined(&self.stderr)
+    }
+
+    /// The lines of stdout, and when they came.
+    pub fn heard(&self) -> Vec<(Duration, String)> {
+        self.stdout.lock().unwrap().clone()
     }
 
     /// The JSON lines of both streams: `hold` uses one, `run` the other.
     pub fn events(&self) -> Vec<Value> {
         let lines = [self.stdout.lock().unwrap().clone(), self.stderr.lock().unwrap().clone()].concat();
-        lines.iter().filter_map(|line| serde_json::from_str(line).ok()).filter(Value::is_object).collect()
+        lines.iter().filter_map(|(_, line)| serde_json::from_str(line).ok()).filter(Value::is_object).collect()
     }
 
     /// The names of the events, without repetitions in a row.
@@ -129,11 +137,15 @@ impl Drop for Tool {
     }
 }
 
-fn collect(stream: impl Read + Send + 'static, lines: &Arc<Mutex<Vec<String>>>) -> std::thread::JoinHandle<()> {
+fn joined(lines: &Lines) -> String {
+    lines.lock().unwrap().iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>().join("\n")
+}
+
+fn collect(stream: impl Read + Send + 'static, lines: &Lines) -> std::thread::JoinHandle<()> {
     let lines = lines.clone();
     std::thread::spawn(move || {
         for line in BufReader::new(stream).lines().map_while(Result::ok) {
-            lines.lock().unwrap().push(line);
+            lines.lock().unwrap().push((boot_time(), line));
         }
     })
 }

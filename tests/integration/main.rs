@@ -6,6 +6,7 @@ mod client_process;
 mod client_proxy;
 mod disk_image;
 mod harness;
+mod raw_line;
 
 mod cli;
 mod client_cli;
@@ -21,6 +22,8 @@ mod message_golden;
 mod openapi;
 mod peer_port;
 mod power_cut;
+mod raw_socket;
+mod recipes;
 mod run;
 mod secrets;
 mod storage;

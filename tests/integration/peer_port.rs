@@ -1,10 +1,11 @@
 //! The peer listener against those who are no peers, and against peers that send rubbish.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hmac::{Hmac, KeyInit, Mac};
 use quorate::codec;
-use quorate::peer::{ClusterSecret, PROTOCOL, PeerIdentity, Sender, Transport, header, path};
+use quorate::peer::{ClusterSecret, HttpCarrier, PROTOCOL, PeerIdentity, Sender, Transport, header, path};
 use sha2::Sha256;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -32,7 +33,11 @@ impl Target {
     async fn of(cluster: &Cluster, place: usize) -> Target {
         let url = cluster.nodes[place].settings.peer_url();
         let address = url.strip_prefix("http://").unwrap().to_owned();
-        let transport = Transport::new(Some(&ClusterSecret::new(CLUSTER_SECRET.to_owned().into()))).unwrap();
+        let transport = Transport::new(
+            Arc::new(HttpCarrier::new().unwrap()),
+            Some(&ClusterSecret::new(CLUSTER_SECRET.to_owned().into())),
+        )
+        .unwrap();
         let stranger = Sender { node_id: 1, cluster_id: None };
         let identity =
             transport.ask_identity(&address, path::IDENTITY, stranger, Duration::from_secs(5)).await.unwrap();

@@ -19,7 +19,7 @@ use crate::storage::{append, config, entry, log_id, read_all, state, write_snaps
 const ENTRIES: u64 = 500;
 
 fn config_with(dir: &Path, durability: Durability, log_chunk_bytes: usize) -> StorageConfig {
-    StorageConfig { durability, log_chunk_bytes, ..config(dir) }
+    StorageConfig { disk: Arc::new(durability), log_chunk_bytes, ..config(dir) }
 }
 
 /// What of the acknowledged is there after the cut.

@@ -103,6 +103,21 @@ async fn the_whole_group_goes_with_a_guardian_that_is_killed_and_the_room_after_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_guardian_that_is_stopped_does_not_keep_the_group_alive_after_a_loss() {
+    let mut cluster = Cluster::single().await;
+    let runs = stubborn_runs(&cluster, "frozen", 1).await;
+    runs.iter().for_each(|(_, group)| kill_process(parent_of(*group), Signal::STOP).unwrap());
+    cluster.nodes[0].kill();
+    for (mut tool, group) in runs {
+        let gone = gone_at(group).await;
+        let lease_ends = tool.authority_ends() + Duration::from_secs(1);
+        assert!(gone <= lease_ends, "late by {:?}", gone - lease_ends);
+        assert_eq!(tool.exit_code().await, 20, "{}", tool.stderr());
+        assert!(tool.seen("released").is_none(), "what is lost can't be given up: {}", tool.stderr());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_proven_loss_ends_the_command() {
     let cluster = Cluster::single().await;
     let proxy = Proxy::start(cluster.urls()[0].clone(), |_, _| Fault::Pass).await;
@@ -113,6 +128,7 @@ async fn a_proven_loss_ends_the_command() {
     gone_at(group).await;
     assert_eq!(tool.exit_code().await, 20, "{}", tool.stderr());
     assert_eq!(tool.seen("lost").unwrap()["reason_code"], "lease_not_current");
+    assert!(tool.seen("released").is_none(), "{}", tool.stderr());
 }
 
 #[tokio::test(flavor = "multi_thread")]

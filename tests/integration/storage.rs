@@ -346,7 +346,7 @@ fn only_the_owner_may_look_into_a_new_directory() {
 #[test]
 fn without_durability_nothing_else_changes() {
     let dir = tempfile::tempdir().unwrap();
-    let config = StorageConfig { durability: Durability::NoneForTests, ..config(dir.path()) };
+    let config = StorageConfig { disk: Arc::new(Durability::NoneForTests), ..config(dir.path()) };
     drop(quorate::storage::open(config, &SystemRandom).unwrap());
     open(dir.path());
 }

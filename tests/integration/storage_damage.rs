@@ -298,8 +298,9 @@ async fn a_received_snapshot_that_is_damaged_is_refused_and_leftovers_go() {
     let current = storage.snapshots.current().unwrap();
     let good = fs::read(&current.path).unwrap();
     for length in [0, 1, 20, good.len() / 2, good.len() - 33, good.len() - 1] {
-        let received = storage.snapshots.receive_path();
-        fs::write(&received, &good[..length]).unwrap();
+        let mut incoming = storage.snapshots.receive().await.unwrap();
+        incoming.write(good[..length].to_vec()).await.unwrap();
+        let received = incoming.keep();
         assert!(matches!(storage.snapshots.adopt(&received), Err(StorageError::Damaged { .. })), "{length}");
     }
     assert_eq!(storage.snapshots.current().unwrap(), current);

@@ -125,6 +125,10 @@ impl Client {
         self
     }
 
+    pub fn now(&self) -> Moment {
+        self.world.now()
+    }
+
     fn elsewhere(&mut self) {
         self.node = (self.node + 1) % self.world.nodes;
     }

@@ -13,11 +13,6 @@ pub const LEASE: Moment = 5 * SECOND;
 /// What a lease may last beyond what its holder is told: 10 ms and a thousandth.
 pub const GUARD: Moment = 15 * MILLI;
 
-pub fn now() -> Moment {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicRaw);
-    u64::try_from(time.tv_sec).unwrap() * SECOND + u64::try_from(time.tv_nsec).unwrap() / 1_000
-}
-
 /// What was asked for in an attempt. A lease is known by its term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {

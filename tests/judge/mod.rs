@@ -4,3 +4,4 @@
 pub mod checker;
 pub mod clients;
 pub mod history;
+pub mod rest;

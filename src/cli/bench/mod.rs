@@ -94,10 +94,10 @@ enum Output {
 const DURATION_MAX: Duration = Duration::from_secs(4 * 60);
 
 fn parse_duration(text: &str) -> Result<Duration, String> {
-    match humantime::parse_duration(text) {
+    match super::connect::parse_duration(text) {
         Ok(duration) if (Duration::from_millis(1)..=DURATION_MAX).contains(&duration) => Ok(duration),
         Ok(_) => Err("write a duration from 1ms to 4m".to_owned()),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(error),
     }
 }
 

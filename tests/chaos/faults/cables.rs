@@ -7,8 +7,9 @@ use rand::rngs::StdRng;
 
 use super::{ELECTION_MAX, Strike};
 use crate::clients::sleep;
-use crate::history::{MILLI, now};
+use crate::history::MILLI;
 use crate::lab::Lab;
+use crate::outside::now;
 use crate::proxy::Weather;
 
 pub async fn cut(lab: &mut Lab, leader: usize, follower: usize, random: &mut StdRng) -> Strike {

@@ -5,8 +5,9 @@ use rand::rngs::StdRng;
 
 use super::{ELECTION_MAX, Strike};
 use crate::clients::sleep;
-use crate::history::{MILLI, Moment, SECOND, now};
+use crate::history::{MILLI, Moment, SECOND};
 use crate::lab::Lab;
+use crate::outside::now;
 
 /// How long a node may take to show that its clock has jumped: the raft leader compares once a second.
 const SHOWN_MAX: Moment = 5 * SECOND;

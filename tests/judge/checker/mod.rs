@@ -96,11 +96,6 @@ pub fn is_served(attempt: &Attempt) -> bool {
     attempt.asked != Asked::LocalRead && matches!(attempt.answer, Answer::Ok(_) | Answer::NotHolder)
 }
 
-/// Whether a quorum has flushed something for it.
-pub fn is_changed(attempt: &Attempt) -> bool {
-    matches!(attempt.answer, Answer::Ok(Seen::Won { .. } | Seen::Resigned { .. }))
-}
-
 /// The longest time between two moments in which no answer of a kind came from any node.
 pub fn longest_outage(history: &History, is_one: fn(&Attempt) -> bool, from: Moment, to: Moment) -> Moment {
     let answers = history.attempts.iter().filter(|attempt| is_one(attempt)).filter_map(|attempt| attempt.t1);

@@ -1,0 +1,36 @@
+"""Builds the simulation (tests/simulation/) and runs its seeds, each in a process of its own."""
+
+import json
+import os
+import subprocess
+
+SECONDS_MAX = 300
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+
+
+def build(*features):
+    """Builds what runs the seeds, and says where it is. Tokio takes a seed for its choices only with this flag."""
+    environment = dict(os.environ, RUSTFLAGS="--cfg tokio_unstable")
+    environment.setdefault("CARGO_TARGET_DIR", os.path.join(ROOT, "target", "simulation"))
+    command = ["cargo", "test", "--locked", "--profile", "simulation", "--test", "simulation", "--no-run",
+               "--message-format=json", f"--features={','.join(features)}"]
+    built = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True, text=True)
+    messages = [json.loads(line) for line in built.stdout.splitlines() if line.startswith("{")]
+    return next(message["executable"] for message in messages
+                if message.get("executable") and message["target"]["name"] == "simulation")
+
+
+def run(program, seed, **variables):
+    """What a seed printed: its outcome, if it came to one, and all of it."""
+    environment = dict(os.environ, QUORATE_SIMULATION_SEED=str(seed), **variables)
+    command = [program, "--exact", "one_seed", "--nocapture"]
+    try:
+        ran = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                             errors="replace", timeout=SECONDS_MAX)
+    except subprocess.TimeoutExpired as stuck:
+        return None, f"seed {seed} did not end in {SECONDS_MAX} s\n{stuck.stdout or ''}"
+    lines = ran.stdout.splitlines()
+    outcome = next((json.loads(line) for line in lines if line.startswith("{") and '"seed"' in line), None)
+    if outcome is None or (outcome["violations"] == 0) != (ran.returncode == 0):
+        return None, f"seed {seed} ended with {ran.returncode}\n{ran.stdout}"
+    return outcome, ran.stdout

@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Fencing: the database turns away a leader that is late, whatever that leader believes. Each row remembers the term
+that wrote it last, and takes no write of a lower one. Here with SQLite; PostgreSQL takes the same statement.
+
+usage: QUORATE_URL=http://a:7400,http://b:7400,http://c:7400 [TTL=30] scripts/recipes/fencing.py DATABASE ROOM CANDIDATE
+Exit code 20 if a write was turned away.
+"""
+
+import os
+import sqlite3
+import sys
+import time
+
+from lead import lead
+
+TABLE = "CREATE TABLE IF NOT EXISTS report (id TEXT PRIMARY KEY, result TEXT NOT NULL, term BIGINT NOT NULL)"
+
+WRITE = """
+INSERT INTO report (id, result, term) VALUES (:id, :result, :term)
+ON CONFLICT (id) DO UPDATE SET result = excluded.result, term = excluded.term WHERE report.term <= excluded.term
+"""
+
+
+def write(database, report, result, term):
+    """Whether it was written. If not, a later leader has written before."""
+    with database:
+        return database.execute(WRITE, {"id": report, "result": result, "term": term}).rowcount == 1
+
+
+def main():
+    path, room, candidate = sys.argv[1:]
+    urls = os.environ.get("QUORATE_URL", "http://127.0.0.1:7400").split(",")
+    database = sqlite3.connect(path, timeout=30)
+    with database:
+        database.execute(TABLE)
+    with lead(urls, room, candidate, int(os.environ.get("TTL", "30"))) as leadership:
+        # On purpose this doesn't ask `leadership.is_held()`: it stands for a program that is paused between asking and
+        # writing. No lease can stop that one. The database can.
+        while write(database, "nightly", f"by {candidate}", leadership.term):
+            print(f"written under term {leadership.term}", flush=True)
+            time.sleep(0.2)
+    print(f"turned away: term {leadership.term} is over", flush=True)
+    sys.exit(20)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Leads a room and works meanwhile, with Python's standard library alone. To be copied: `lead` is all that there
+is to call.
+
+usage: QUORATE_URL=http://a:7400,http://b:7400,http://c:7400 [TTL=30] scripts/recipes/lead.py ROOM
+Exit code 20 if leading ended before the work did.
+"""
+
+import http.client
+import json
+import os
+import secrets
+import socket
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+
+
+def now():
+    """Seconds on a clock that counts while the machine sleeps, unlike time.monotonic(), and that nobody sets."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class Refused(Exception):
+    """A node understood, and says no."""
+
+    def __init__(self, body):
+        super().__init__(body.get("error"))
+        self.code = body.get("code")
+
+
+class Nodes:
+    """Asks one node after the other until one decides. The one that answered last is asked first."""
+
+    def __init__(self, urls):
+        self.urls = list(urls)
+        # A proxy from the environment is for the outside world.
+        self.opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+    def post(self, path, body, deadline, key=None, hold=0):
+        """The answer, and the moment before the request that was answered. None if no node decided by `deadline`."""
+        headers = {"Content-Type": "application/json", **({"Idempotency-Key": key} if key else {})}
+        tries = 0
+        while now() < deadline:
+            share = (deadline - now() - hold) / (len(self.urls) + 1)
+            timeout = hold + min(max(share, 0.05), 2)
+            request = urllib.request.Request(self.urls[0] + path, json.dumps(body).encode(), headers)
+            sent = now()
+            try:
+                with self.opener.open(request, timeout=timeout) as response:
+                    return json.load(response), sent
+            except urllib.error.HTTPError as error:
+                # 4xx is a decision. 5xx is neither a yes nor a no: another node may do better.
+                if error.code < 500 and error.code != 429:
+                    raise Refused(read_error(error)) from None
+            except (OSError, ValueError, http.client.HTTPException):
+                pass
+            self.urls.append(self.urls.pop(0))
+            tries += 1
+            if tries % len(self.urls) == 0:
+                time.sleep(0.1)
+        return None
+
+
+def read_error(error):
+    try:
+        return json.load(error)
+    except (OSError, ValueError, http.client.HTTPException):
+        return {"error": f"HTTP {error.code}"}
+
+
+class Leadership:
+    """What `lead` gives. Ask `is_held()` right before each step that can't be taken back, and send `term` along."""
+
+    def __init__(self, nodes, room, answer, sent):
+        self.nodes, self.room = nodes, room
+        self.term, self.token = answer["leader"]["term"], answer["leader_token"]
+        self.over = threading.Event()
+        self.take(answer, sent)
+        self.keeper = threading.Thread(target=self.keep, daemon=True)
+        self.keeper.start()
+
+    def is_held(self):
+        """Reads a clock, and waits for nobody: a renewal that hangs changes nothing. Once over, it stays so."""
+        if now() >= self.deadline:
+            self.over.set()
+        return not self.over.is_set()
+
+    def take(self, answer, sent):
+        valid_for = answer["valid_for_ms"] / 1000
+        self.renew_at = sent + valid_for / 3
+        # The last fifth of the lease is for what is under way to come to its end.
+        self.deadline = sent + valid_for * 0.8
+
+    def keep(self):
+        while self.is_held():
+            if self.over.wait(max(0, min(self.renew_at - now(), 0.05))) or now() < self.renew_at:
+                continue
+            try:
+                renewed = self.nodes.post(f"/elections/{self.room}/renew", {"leader_token": self.token}, self.deadline)
+            except Refused as refused:
+                if refused.code == "lease_not_current":
+                    break
+                self.renew_at = now() + 0.5
+                continue
+            # What comes too late doesn't bring it back.
+            if renewed and self.is_held():
+                self.take(*renewed)
+        self.over.set()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        """The work has ended, so the room can be given up."""
+        held = self.is_held()
+        self.over.set()
+        self.keeper.join()
+        if held:
+            try:
+                self.nodes.post(f"/elections/{self.room}/resign", {"leader_token": self.token}, now() + 2)
+            except Refused:
+                pass
+
+
+def lead(urls, room, candidate, ttl_seconds=30):
+    """Waits until `candidate` leads the room."""
+    nodes = Nodes(urls)
+    # The same key finds a lease again whose answer was lost, at any node.
+    key = secrets.token_urlsafe(24)
+    campaign = {"candidate_id": candidate, "ttl_seconds": ttl_seconds}
+    path = f"/elections/{room}/campaign"
+    while True:
+        won = nodes.post(path, {**campaign, "wait_seconds": 10}, now() + 15, key, hold=10)
+        if won and won[0]["status"] == "leader":
+            # Granted while the node held the request, perhaps long after it was sent. This answer counts from now.
+            won = nodes.post(path, campaign, now() + 5, key)
+            if won and won[0]["status"] == "leader":
+                return Leadership(nodes, room, *won)
+
+
+def main():
+    urls = os.environ.get("QUORATE_URL", "http://127.0.0.1:7400").split(",")
+    candidate = os.environ.get("CANDIDATE", f"{socket.gethostname()}:{os.getpid()}")
+    with lead(urls, sys.argv[1], candidate, int(os.environ.get("TTL", "30"))) as leadership:
+        while leadership.is_held():
+            print(f"working under term {leadership.term}", flush=True)
+            time.sleep(0.1)
+    sys.exit(20)
+
+
+if __name__ == "__main__":
+    main()

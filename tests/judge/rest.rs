@@ -1,0 +1,70 @@
+//! The end of a run: nothing is done to the nodes any more, and all has to work again and to stand alike.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::clients::{Client, Request, World, sleep};
+use crate::history::{Answer, Asked, MILLI, Moment, Rest, SECOND, Seen};
+
+/// How long nodes may take to stand alike and to serve, once nothing is done to them any more.
+pub const REST_MAX: Moment = 30 * SECOND;
+
+/// What a node says about itself.
+pub async fn report(world: &World, node: usize) -> Option<(u64, String)> {
+    let request = Request { node, is_post: false, path: "/status".into(), idempotency_key: None, body: Value::Null };
+    let answered = tokio::time::timeout(Duration::from_millis(500), world.outside.ask(request)).await;
+    let Ok(Ok((200, body))) = answered else { return None };
+    let report: Value = serde_json::from_slice(&body).ok()?;
+    Some((report["applied_index"].as_u64()?, report["state_digest"].to_string()))
+}
+
+/// Each of these nodes serves everything once; then all leases end, and all these nodes and all streams show it. The
+/// last of the world's rooms is the one that nobody else uses.
+pub async fn come_to_rest(world: &Arc<World>, nodes: &[usize], open: &[Arc<AtomicU64>]) -> Rest {
+    let mut rest = Rest::default();
+    let rooms = world.rooms.len() - 1;
+    let deadline = world.now() + REST_MAX;
+    for &node in nodes {
+        while !serves(world.client().at(node), rooms).await {
+            if world.now() > deadline {
+                rest.not_served.push(format!("n{} does not serve after all faults", node + 1));
+                break;
+            }
+            sleep(200 * MILLI).await;
+        }
+    }
+    let mut reader = world.client().at(nodes[0]);
+    for room in 0..rooms {
+        while reader.read(room, Asked::Read).await != Answer::Ok(Seen::Vacant) && world.now() < deadline {
+            sleep(100 * MILLI).await;
+        }
+    }
+    rest.rooms = vec![None; rooms];
+    loop {
+        let mut reports = Vec::new();
+        for &node in nodes {
+            reports.extend(report(world, node).await);
+        }
+        let alike = reports.len() == nodes.len() && reports.iter().all(|report| report.0 == reports[0].0);
+        if alike || world.now() > deadline {
+            rest.nodes = reports;
+            break;
+        }
+        sleep(50 * MILLI).await;
+    }
+    sleep(SECOND).await;
+    rest.open_streams = open.iter().map(|stream| stream.load(Ordering::SeqCst)).filter(|stream| *stream != 0).collect();
+    rest
+}
+
+async fn serves(mut client: Client, room: usize) -> bool {
+    let Ok(holding) = client.campaign(room, 0, false).await else { return false };
+    let read =
+        matches!(client.read(room, Asked::Read).await, Answer::Ok(Seen::Held { term, .. }) if term == holding.term);
+    let until = client.now() + 2 * SECOND;
+    let Some(holding) = client.hold(holding, until).await else { return false };
+    read && client.resign(&holding).await
+}

@@ -1,0 +1,106 @@
+//! Three nodes and their clients in one thread, in simulated time, on simulated machines and a simulated network; and
+//! a judge of what the clients saw and of how the nodes stood at each moment. All but sockets, clocks, randomness and
+//! the disk's loyalty is the real code.
+//!
+//! A seed stands for a set-up and for all that is done to the nodes, and repeats itself exactly, in a process of its
+//! own. `cargo test --test simulation` runs a few; `scripts/simulate FROM COUNT` runs many and adds them up.
+//! `QUORATE_SIMULATION_SEED=n cargo test --test simulation -- --exact one_seed --nocapture` runs one, and
+//! `QUORATE_LOG=debug` beside it shows what the nodes have to say.
+
+mod clock;
+mod disk;
+mod invariants;
+#[path = "../judge/mod.rs"]
+mod judge;
+mod network;
+mod node;
+mod plan;
+mod run;
+
+use std::process::{Command, ExitCode};
+
+use judge::{checker, clients, history};
+use run::{Defect, run};
+
+const SEED: &str = "QUORATE_SIMULATION_SEED";
+const DEFECT: &str = "QUORATE_SIMULATION_DEFECT";
+
+/// How many seeds an ordinary test run tries.
+const SEEDS: u64 = 8;
+
+/// Runs the seed that the environment names; without one there is nothing to do.
+#[test]
+fn one_seed() -> ExitCode {
+    let Ok(seed) = std::env::var(SEED) else { return ExitCode::SUCCESS };
+    let seed = seed.parse().expect("a seed is a number");
+    let defect = std::env::var(DEFECT).ok().map(|name| Defect::named(&name));
+    if let Ok(directives) = std::env::var("QUORATE_LOG") {
+        let subscriber = tracing_subscriber::fmt().with_env_filter(directives).with_writer(std::io::stderr);
+        subscriber.without_time().with_ansi(false).init();
+    }
+    // A task that panics takes nobody with it; the process has to end for it to be noticed.
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        std::process::exit(101);
+    }));
+    let outcome = run(seed, defect);
+    println!("{}", outcome.line());
+    for violation in outcome.violations.iter().take(10) {
+        println!("VIOLATION in seed {seed}: {violation}");
+    }
+    if !outcome.violations.is_empty() {
+        outcome.story.iter().for_each(|what| println!("FAULT from {what}"));
+    }
+    if outcome.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Runs a seed in a process of its own. Whether all promises were kept, and what it printed.
+fn in_a_process(seed: u64, defect: Option<&str>) -> (bool, String) {
+    let mut process = Command::new(std::env::current_exe().unwrap());
+    process.args(["--exact", "one_seed", "--nocapture"]).env(SEED, seed.to_string());
+    if let Some(defect) = defect {
+        process.env(DEFECT, defect);
+    }
+    let output = process.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    (output.status.success(), text)
+}
+
+#[cfg(tokio_unstable)]
+fn line_of(text: &str) -> &str {
+    text.lines().find(|line| line.contains("\"seed\":")).unwrap_or_else(|| panic!("no outcome in {text}"))
+}
+
+#[test]
+fn promises_are_kept_whatever_is_done_to_the_nodes() {
+    for seed in 1..=SEEDS {
+        let (kept, text) = in_a_process(seed, None);
+        assert!(kept, "seed {seed}\n{text}");
+    }
+}
+
+/// Tokio takes a seed for the choices that it makes by chance only with this flag, which `scripts/simulate` sets.
+#[cfg(tokio_unstable)]
+#[test]
+fn a_seed_repeats_itself() {
+    let (_, first) = in_a_process(1, None);
+    let (_, second) = in_a_process(1, None);
+    assert_eq!(line_of(&first), line_of(&second));
+}
+
+/// A simulation that can't fail proves nothing.
+fn is_noticed(defect: &str) {
+    let noticed = (1..=SEEDS).find(|seed| !in_a_process(*seed, Some(defect)).0);
+    assert!(noticed.is_some(), "{defect} were not noticed in {SEEDS} seeds");
+}
+
+#[test]
+fn disks_that_forget_are_noticed() {
+    is_noticed("forgetful-disks");
+}
+
+#[test]
+fn clocks_that_run_fast_are_noticed() {
+    is_noticed("fast-clocks");
+}
