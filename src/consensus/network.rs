@@ -21,6 +21,12 @@ use crate::peer::{PeerError, SnapshotHead, Transport, path};
 use crate::raft_types::{Node, NodeId, TypeConfig, Vote};
 use crate::storage::{SnapshotFile, SnapshotStore};
 
+/// How long an append may take, in heartbeat intervals.
+///
+/// Openraft would give it one. To nodes that are further away, or whose disk is slower, nothing would ever be
+/// replicated, while their heartbeats, of which it cuts each off by itself, keep the raft leader in office.
+const APPEND_LASTS_HEARTBEATS: u32 = 10;
+
 /// Makes a link to each peer.
 pub struct PeerLinks {
     /// How bytes get there.
@@ -100,7 +106,8 @@ impl RaftNetworkV2<TypeConfig> for PeerLink {
         request: AppendEntriesRequest<TypeConfig>,
         option: RPCOption,
     ) -> RpcResult<AppendEntriesResponse<TypeConfig>> {
-        self.call(RPCTypes::AppendEntries, path::APPEND, &request, option.hard_ttl()).await
+        let timeout = option.hard_ttl() * APPEND_LASTS_HEARTBEATS;
+        self.call(RPCTypes::AppendEntries, path::APPEND, &request, timeout).await
     }
 
     async fn vote(

@@ -25,6 +25,8 @@ pub struct Outcome {
     pub seed: u64,
     pub faults: usize,
     pub raft_elections: u64,
+    /// The longest time in which no change was acknowledged to anybody.
+    pub unchanged: Moment,
     pub verdict: Verdict,
 }
 
@@ -35,7 +37,7 @@ impl Outcome {
         let gap = verdict.smallest_gap.map_or("-".to_owned(), |gap| format!("{:.1}", gap as f64 / 1_000.0));
         let late = [50, 99, 100].map(|percent| millis(verdict.late_percentile(percent))).join(" / ");
         format!(
-            "| {} | {} | {} | {} | {} | {:.2} % | {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {:.2} % | {} / {} | {} | {} | {} | {} |",
             self.scenario.name(),
             self.seed,
             self.faults,
@@ -43,6 +45,7 @@ impl Outcome {
             verdict.operations,
             100.0 * verdict.unknown as f64 / verdict.operations.max(1) as f64,
             verdict.longest_outage / MILLI,
+            self.unchanged / MILLI,
             gap,
             late,
             verdict.ran_out,
@@ -52,7 +55,7 @@ impl Outcome {
 }
 
 pub const HEAD: &str = "\
-| scenario | seed | faults | raft elections | operations | unknown | longest outage, ms | smallest exclusion gap, ms | late expiry p50 / p99 / max, ms | holders that ran out | violations |
+| scenario | seed | faults | raft elections | operations | unknown | longest without an answer / a change, ms | smallest exclusion gap, ms | late expiry p50 / p99 / max, ms | holders that ran out | violations |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |";
 
 /// Runs a scenario for so long, and judges it. An error is that it can't be run here.
@@ -82,7 +85,8 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
     }
 
     let mut random = StdRng::seed_from_u64(seed);
-    let ends_at = now() + length;
+    let began = now();
+    let ends_at = began + length;
     let mut faults = 0;
     let (mut trouble, mut broken) = (Vec::new(), Vec::new());
     let mut raft_elections_in_all = 0;
@@ -99,15 +103,17 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
         }
         let raft_elections = raft_term_after.saturating_sub(raft_term);
         let mut outage = 0;
-        world.recorder.record(|history| outage = checker::longest_outage(history, fault.from, now()));
+        world.recorder.record(|history| {
+            outage = checker::longest_outage(history, is_changed, fault.from, now());
+        });
         raft_elections_in_all += raft_elections;
         println!(
-            "{left:>7} ms left: {}; healed after {took:?} ms; {raft_elections} raft terms more; outage {} ms",
+            "{left:>7} ms left: {}; healed after {took:?} ms; {raft_elections} raft terms more; no change for {} ms",
             fault.name,
             outage / MILLI
         );
         if outage > outage_max {
-            broken.push(format!("nobody was served for {} ms during: {}", outage / MILLI, fault.name));
+            broken.push(format!("nothing was changed for {} ms during: {}", outage / MILLI, fault.name));
         }
         if fault.healed.is_none() {
             trouble.push(format!("nodes that do not serve {} s after: {}", REST_MAX / SECOND, fault.name));
@@ -126,6 +132,7 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
         }
     }
     sleep(2 * SECOND).await;
+    let closed = now();
     world.closing.store(true, Ordering::SeqCst);
     let all_ended =
         tokio::time::timeout(Duration::from_secs(40), async { while clients.join_next().await.is_some() {} });
@@ -144,7 +151,10 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
     let mut history = world.recorder.take();
     history.rest = rest;
     history.attempts.sort_by_key(|attempt| attempt.t0);
-    let verdict = checker::check(&history);
+    // Clients that have been told to end ask for little.
+    let longest = |is_one| checker::longest_outage(&history, is_one, began, closed);
+    let verdict = Verdict { longest_outage: longest(checker::is_served), ..checker::check(&history) };
+    let unchanged = longest(is_changed);
     if !verdict.violations.is_empty() {
         explain(&history, &verdict, &lab, &format!("{}-{seed}", scenario.name()));
     }
@@ -158,7 +168,12 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
     let each = [won, renewed, resigned, events, samples].into_iter().all(|count| count > 10);
     let enough = each && verdict.operations > 100 && verdict.unknown * 100 <= verdict.operations * UNKNOWN_PERCENT_MAX;
     assert!(enough && faults > 0, "too weak to prove anything: {faults} faults, {verdict:?}");
-    Ok(Outcome { scenario, seed, faults, raft_elections: raft_elections_in_all, verdict })
+    Ok(Outcome { scenario, seed, faults, raft_elections: raft_elections_in_all, unchanged, verdict })
+}
+
+/// Whether a quorum has flushed something for it.
+fn is_changed(attempt: &Attempt) -> bool {
+    matches!(attempt.answer, Answer::Ok(Seen::Won { .. } | Seen::Resigned { .. }))
 }
 
 /// Writes down all that is known, for whoever has to find the bug.

@@ -16,6 +16,7 @@ mod contract;
 mod contract_limits;
 mod contract_waiting;
 mod disk;
+mod far_apart;
 mod hold;
 mod message_golden;
 mod openapi;

@@ -16,6 +16,9 @@ use crate::outside::now;
 const HEALING_MAX: Moment = 30 * SECOND;
 /// By when others have certainly elected a raft leader in place of one that is gone, on a busy machine.
 const ELECTION_MAX: Moment = 3_500 * MILLI;
+/// How long nobody may be served while two nodes reach each other: a raft election, and the patience of clients, up to
+/// 2.5 s, with a node that doesn't answer.
+const OUTAGE_MAX: Moment = 6 * SECOND;
 
 /// A kind of run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +117,7 @@ impl Strike {
     }
 
     fn leaves_a_quorum(self, quorum: bool) -> Strike {
-        Strike { outage_max: if quorum { ELECTION_MAX } else { Moment::MAX }, ..self }
+        Strike { outage_max: if quorum { OUTAGE_MAX } else { Moment::MAX }, ..self }
     }
 
     fn missed(self, missed: Option<String>) -> Strike {

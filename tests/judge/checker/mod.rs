@@ -24,7 +24,7 @@ mod watches;
 
 use std::fmt;
 
-use crate::history::{Answer, Asked, Fault, GUARD, History, Moment, SECOND, Seen};
+use crate::history::{Answer, Asked, Attempt, Fault, GUARD, History, Moment, SECOND, Seen};
 
 /// A broken promise.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +77,8 @@ pub fn check(history: &History) -> Verdict {
         minority::check(history),
         secrets::check(history),
     ];
+    let answered = history.attempts.iter().filter(|attempt| is_served(attempt)).filter_map(|attempt| attempt.t1);
+    let (first, last) = (answered.clone().min().unwrap_or(0), answered.max().unwrap_or(0));
     let counted = history.attempts.iter().filter(|attempt| attempt.asked != Asked::LocalRead);
     Verdict {
         violations: violations.concat(),
@@ -85,20 +87,19 @@ pub fn check(history: &History) -> Verdict {
         smallest_gap,
         late,
         ran_out: history.stops.iter().filter(|stop| stop.ran_out).count(),
-        longest_outage: longest_outage(history, 0, Moment::MAX),
+        longest_outage: longest_outage(history, is_served, first, last),
     }
 }
 
-/// The longest time between two moments in which no linearizable answer came from any node.
-pub fn longest_outage(history: &History, from: Moment, to: Moment) -> Moment {
-    let served = history.attempts.iter().filter(|attempt| {
-        attempt.asked != Asked::LocalRead && matches!(attempt.answer, Answer::Ok(_) | Answer::NotHolder)
-    });
-    let mut moments: Vec<Moment> =
-        served.filter_map(|attempt| attempt.t1).filter(|t1| (from..to).contains(t1)).collect();
-    if from > 0 {
-        moments.extend([from, to]);
-    }
+/// Whether a quorum has answered.
+pub fn is_served(attempt: &Attempt) -> bool {
+    attempt.asked != Asked::LocalRead && matches!(attempt.answer, Answer::Ok(_) | Answer::NotHolder)
+}
+
+/// The longest time between two moments in which no answer of a kind came from any node.
+pub fn longest_outage(history: &History, is_one: fn(&Attempt) -> bool, from: Moment, to: Moment) -> Moment {
+    let answers = history.attempts.iter().filter(|attempt| is_one(attempt)).filter_map(|attempt| attempt.t1);
+    let mut moments: Vec<Moment> = answers.filter(|t1| (from..to).contains(t1)).chain([from, to]).collect();
     moments.sort_unstable();
     moments.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0)
 }
