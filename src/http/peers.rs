@@ -214,3 +214,6 @@ fn number<T: std::str::FromStr>(headers: &HeaderMap, name: &'static str) -> Resu
         .parse()
         .map_err(|_| Refused(StatusCode::BAD_REQUEST, format!("the header {name} is no number")))
 }
+
+#[cfg(test)]
+mod fuzz_tests;

@@ -265,3 +265,6 @@ impl<R: Read> Read for Hashing<R> {
         Ok(read)
     }
 }
+
+#[cfg(test)]
+mod fuzz_tests;

@@ -293,3 +293,6 @@ fn sync_tree(folder: &Path) -> io::Result<()> {
     }
     File::open(folder)?.sync_all()
 }
+
+#[cfg(test)]
+mod fuzz_tests;
