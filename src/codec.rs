@@ -128,6 +128,9 @@ fn options() -> impl Options {
 }
 
 #[cfg(test)]
+pub(crate) mod fuzz_tests;
+
+#[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 

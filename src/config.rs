@@ -5,6 +5,8 @@
 //! one person on one machine. A node never starts on a guess: what can't be understood, or would leave the
 //! cluster open to the network, ends here.
 
+#[cfg(test)]
+mod fuzz_tests;
 mod parse;
 mod raw;
 mod secret_file;

@@ -347,5 +347,8 @@ fn rfc_3339(time: WallTime) -> String {
 }
 
 #[cfg(test)]
+mod fuzz_tests;
+
+#[cfg(test)]
 #[path = "wire/tests.rs"]
 mod tests;

@@ -68,6 +68,28 @@ impl Ask {
     }
 }
 
+/// A question that may change something. It lacks only its stamp to be a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Proposal {
+    /// Grant the room.
+    Campaign(Campaign),
+    /// Extend the lease.
+    Renew(Renew),
+    /// End it.
+    Resign(Resign),
+}
+
+impl Proposal {
+    /// The command, as of the stamp, with the limit that its raft leader judges by.
+    pub fn stamped(self, stamp: Stamp, live_leases_max: u64) -> Command {
+        match self {
+            Proposal::Campaign(campaign) => Command::Campaign { stamp, campaign, live_leases_max },
+            Proposal::Renew(renew) => Command::Renew { stamp, renew },
+            Proposal::Resign(resign) => Command::Resign { stamp, resign },
+        }
+    }
+}
+
 /// What is replicated: one entry of the raft log. The format is fixed by `codec` and golden bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
@@ -170,8 +192,8 @@ pub enum Refusal {
 /// What the raft leader finds when it looks at a request before proposing anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Judgement {
-    /// It would change something: it must go through the log.
-    Changes,
+    /// It would change something: this must go through the log.
+    Changes(Proposal),
     /// It would change nothing, and this is the answer, if a read barrier confirms what it is based on.
     Answer(Outcome),
 }

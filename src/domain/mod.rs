@@ -15,7 +15,7 @@ mod log_time;
 mod room;
 mod rooms;
 
-pub use command::{Ask, Campaign, Command, Judgement, Outcome, Refusal, Renew, Resign};
+pub use command::{Ask, Campaign, Command, Judgement, Outcome, Proposal, Refusal, Renew, Resign};
 pub use ids::{ContenderId, FencingToken, InvalidId, Metadata, Nonce, RoomId, SecretHash, fencing_token_max};
 pub use log_time::{LeaseDuration, LogTime, Stamp, WallTime};
 pub use room::{Change, ChangeKind, Lease, RoomView};

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{
-    Ask, Campaign, Change, ChangeKind, Command, FencingToken, Judgement, Lease, LogTime, Outcome, Refusal, Renew,
-    Resign, RoomId, RoomView, Stamp, WallTime, fencing_token_max,
+    Ask, Campaign, Change, ChangeKind, Command, FencingToken, Judgement, Lease, LogTime, Outcome, Proposal, Refusal,
+    Renew, Resign, RoomId, RoomView, SecretHash, Stamp, WallTime, fencing_token_max,
 };
 
 /// How many leases one tick may end. It bounds the time of one `apply`; what is left is due for the next tick.
@@ -118,20 +118,23 @@ impl Rooms {
         let lease = self.leases.get(ask.room());
         // Whether a lease that is due has ended is for the log to say, so that no reader is ahead of it.
         let due = lease.is_some_and(|lease| lease.is_due(reading));
+        let is_holders = |hash: &SecretHash| lease.is_some_and(|lease| lease.secret_hash.matches(hash));
         match ask {
             Ask::View(room) => Judgement::Answer(Outcome::Viewed(self.view_at(room, reading))),
-            _ if due => Judgement::Changes,
-            Ask::Campaign(Campaign { room, .. }) if lease.is_some() => {
-                Judgement::Answer(Outcome::Held(self.view_at(room, reading)))
+            Ask::Campaign(campaign) if lease.is_some() && !due => {
+                Judgement::Answer(Outcome::Held(self.view_at(&campaign.room, reading)))
             }
-            Ask::Campaign(_) if self.is_full(limits.live_leases_max) => {
+            Ask::Campaign(_) if !due && self.is_full(limits.live_leases_max) => {
                 Judgement::Answer(Outcome::Refused(Refusal::CapacityReached))
             }
-            Ask::Campaign(_) => Judgement::Changes,
-            Ask::Renew(Renew { secret_hash, .. }) | Ask::Resign(Resign { secret_hash, .. }) => match lease {
-                Some(lease) if lease.secret_hash.matches(secret_hash) => Judgement::Changes,
-                _ => Judgement::Answer(Outcome::Refused(Refusal::NotHolder)),
-            },
+            Ask::Campaign(campaign) => Judgement::Changes(Proposal::Campaign(campaign.clone())),
+            Ask::Renew(renew) if due || is_holders(&renew.secret_hash) => {
+                Judgement::Changes(Proposal::Renew(renew.clone()))
+            }
+            Ask::Resign(resign) if due || is_holders(&resign.secret_hash) => {
+                Judgement::Changes(Proposal::Resign(resign.clone()))
+            }
+            Ask::Renew(_) | Ask::Resign(_) => Judgement::Answer(Outcome::Refused(Refusal::NotHolder)),
         }
     }
 

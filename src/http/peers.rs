@@ -19,6 +19,7 @@ use crate::codec;
 use crate::consensus::{Consensus, RaftAnswer};
 use crate::peer::{ClusterSecret, ForwardedAsk, PROTOCOL, PeerIdentity, SnapshotHead, header, path};
 use crate::service::RoomService;
+use crate::storage::IncomingSnapshot;
 
 /// The most that a raft message or a batch of questions may have: a frame and its head.
 const MESSAGE_BYTES_MAX: usize = codec::PAYLOAD_BYTES_MAX + 64;
@@ -144,9 +145,21 @@ async fn forward(State(context): State<PeerContext>, body: Bytes) -> Result<Resp
     framed(&context.service.decide_for_peer(asks).await)
 }
 
-/// The head comes first, as one frame; what follows is the file, byte for byte.
 async fn snapshot(State(context): State<PeerContext>, body: Body) -> Result<Response, Refused> {
-    let broken = |error: &dyn std::fmt::Display| Refused(StatusCode::BAD_REQUEST, format!("snapshot: {error}"));
+    let incoming = context.consensus.begin_snapshot().await.map_err(|error| broken(&error))?;
+    let (head, incoming) = receive_snapshot(body, incoming).await?;
+    answer(context.consensus.receive_snapshot(head, incoming).await)
+}
+
+fn broken(error: &dyn std::fmt::Display) -> Refused {
+    Refused(StatusCode::BAD_REQUEST, format!("snapshot: {error}"))
+}
+
+/// The head comes first, as one frame; what follows is the file, byte for byte.
+async fn receive_snapshot(
+    body: Body,
+    mut incoming: IncomingSnapshot,
+) -> Result<(SnapshotHead, IncomingSnapshot), Refused> {
     let mut chunks = body.into_data_stream().map_err(std::io::Error::other);
     let mut start = Vec::new();
     let (head, head_bytes) = loop {
@@ -159,7 +172,6 @@ async fn snapshot(State(context): State<PeerContext>, body: Body) -> Result<Resp
             Err(error) => return Err(broken(&error)),
         }
     };
-    let mut incoming = context.consensus.begin_snapshot().await.map_err(|error| broken(&error))?;
     incoming.write(start.split_off(head_bytes)).await.map_err(|error| broken(&error))?;
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|error| broken(&error))?;
@@ -168,7 +180,7 @@ async fn snapshot(State(context): State<PeerContext>, body: Body) -> Result<Resp
         }
         incoming.write(chunk.into()).await.map_err(|error| broken(&error))?;
     }
-    answer(context.consensus.receive_snapshot(head, incoming).await)
+    Ok((head, incoming))
 }
 
 fn answer<T: Serialize>(answer: RaftAnswer<T>) -> Result<Response, Refused> {
@@ -199,3 +211,6 @@ fn number<T: std::str::FromStr>(headers: &HeaderMap, name: &'static str) -> Resu
         .parse()
         .map_err(|_| Refused(StatusCode::BAD_REQUEST, format!("the header {name} is no number")))
 }
+
+#[cfg(test)]
+mod fuzz_tests;

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::{AskFailure, Decision, RoomService, ServiceError};
 use crate::consensus::{ProposeError, RaftLeader};
-use crate::domain::{Ask, Command, Judgement, Outcome, Stamp};
+use crate::domain::{Ask, Judgement, Outcome};
 use crate::planted::{Bug, is_planted};
 
 /// The first pause before another try. A new raft leader refuses writes for a few milliseconds.
@@ -77,30 +77,24 @@ impl RoomService {
     /// may change something goes through the log.
     pub async fn decide(&self, ask: &Ask, deadline: Instant) -> Decision {
         let judge = || self.consensus.judge(ask, self.limits()).ok_or(AskFailure::NotDecided);
-        if let Judgement::Answer(_) = judge()? {
-            if !is_planted(Bug::NoReadBarrier) {
-                self.consensus.read_barrier(deadline).await.map_err(|_| AskFailure::NotDecided)?;
+        let proposal = match judge()? {
+            Judgement::Changes(proposal) => proposal,
+            Judgement::Answer(_) => {
+                if !is_planted(Bug::NoReadBarrier) {
+                    self.consensus.read_barrier(deadline).await.map_err(|_| AskFailure::NotDecided)?;
+                }
+                // The state that was judged may have been out of date; after the barrier it is not.
+                match judge()? {
+                    Judgement::Changes(proposal) => proposal,
+                    Judgement::Answer(outcome) => return Ok(outcome),
+                }
             }
-            // The state that was judged may have been out of date; after the barrier it is not.
-            if let Judgement::Answer(outcome) = judge()? {
-                return Ok(outcome);
-            }
-        }
+        };
         let live_leases_max = self.settings.live_leases_max;
-        let proposed = self.consensus.propose(|stamp| command_of(ask.clone(), stamp, live_leases_max), deadline).await;
+        let proposed = self.consensus.propose(|stamp| proposal.stamped(stamp, live_leases_max), deadline).await;
         proposed.map_err(|error| match error {
             ProposeError::NotProposed => AskFailure::NotDecided,
             ProposeError::OutcomeUnknown => AskFailure::OutcomeUnknown,
         })
-    }
-}
-
-fn command_of(ask: Ask, stamp: Stamp, live_leases_max: u64) -> Command {
-    match ask {
-        Ask::Campaign(campaign) => Command::Campaign { stamp, campaign, live_leases_max },
-        Ask::Renew(renew) => Command::Renew { stamp, renew },
-        Ask::Resign(resign) => Command::Resign { stamp, resign },
-        // A view is always answered by judging it; if it came here, a tick would do no harm.
-        Ask::View(_) => Command::Tick { stamp },
     }
 }

@@ -82,3 +82,6 @@ fn decode(bytes: &[u8], path: &Path) -> Result<Record, StorageError> {
 fn draw_node_id(random: &dyn Random) -> NodeId {
     (u64::from_be_bytes(random_bytes(random)) >> 11).max(1)
 }
+
+#[cfg(test)]
+mod fuzz_tests;

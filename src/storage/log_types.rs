@@ -177,6 +177,9 @@ pub(super) fn answer_all(waiting: Vec<Waiting>, result: &io::Result<()>) {
 }
 
 #[cfg(test)]
+mod fuzz_tests;
+
+#[cfg(test)]
 mod tests {
     use openraft::type_config::TypeConfigExt;
     use raft_log::Callback;

@@ -128,11 +128,7 @@ impl SnapshotStore {
 
     /// A file for a snapshot that is on its way here.
     pub async fn receive(&self) -> io::Result<IncomingSnapshot> {
-        let path = self.aside();
-        let created = path.clone();
-        let blocking = self.blocking();
-        let file = blocking.run(move || files::create_file(&created)).await?;
-        Ok(IncomingSnapshot { path, file: Arc::new(file), bytes: 0, is_kept: false, blocking })
+        IncomingSnapshot::create(self.aside(), self.blocking()).await
     }
 
     /// The bytes of a snapshot, for a peer.
@@ -281,6 +277,13 @@ pub struct IncomingSnapshot {
 }
 
 impl IncomingSnapshot {
+    /// Begins with an empty file.
+    pub async fn create(path: PathBuf, blocking: Blocking) -> io::Result<IncomingSnapshot> {
+        let created = path.clone();
+        let file = blocking.run(move || files::create_file(&created)).await?;
+        Ok(IncomingSnapshot { path, file: Arc::new(file), bytes: 0, is_kept: false, blocking })
+    }
+
     /// Appends what has come.
     pub async fn write(&mut self, chunk: Vec<u8>) -> io::Result<()> {
         self.bytes += chunk.len() as u64;
@@ -343,3 +346,6 @@ impl<R: Read> Read for Hashing<R> {
         Ok(read)
     }
 }
+
+#[cfg(test)]
+mod fuzz_tests;

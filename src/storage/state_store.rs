@@ -270,3 +270,6 @@ fn quarantine(dir: &DataDir, path: &Path) -> Result<PathBuf, StorageError> {
     }
     Ok(aside)
 }
+
+#[cfg(test)]
+mod fuzz_tests;

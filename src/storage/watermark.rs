@@ -75,3 +75,6 @@ impl WatermarkFile {
         self.dir.join(THING)
     }
 }
+
+#[cfg(test)]
+mod fuzz_tests;

@@ -14,6 +14,7 @@ mod client_lease;
 mod cluster;
 mod contract;
 mod contract_limits;
+mod contract_outcomes;
 mod contract_waiting;
 mod disk;
 mod far_apart;

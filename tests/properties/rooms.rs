@@ -209,7 +209,10 @@ proptest! {
                     prop_assert_eq!(leases_of(&rooms), leases_of(&step.before));
                 }
                 if !applied.changes.is_empty() {
-                    prop_assert_eq!(judgement, Judgement::Changes);
+                    let Judgement::Changes(proposal) = judgement else {
+                        panic!("{judgement:?}, and then {applied:?}")
+                    };
+                    prop_assert_eq!(proposal.stamped(step.command.stamp(), limits.live_leases_max), step.command.clone());
                 }
             }
         }

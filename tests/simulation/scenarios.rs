@@ -10,8 +10,10 @@ use crate::history::{MILLI, SECOND};
 use crate::plan::{Act, Event, Plan};
 use crate::run::{Outcome, run_plan};
 
+type Scenario = fn() -> Outcome;
+
 /// By name, as they are run.
-pub const ALL: [(&str, fn() -> Outcome); 1] = [("a_lost_answer_to_a_snapshot", a_lost_answer_to_a_snapshot)];
+pub const ALL: [(&str, Scenario); 1] = [("a_lost_answer_to_a_snapshot", a_lost_answer_to_a_snapshot)];
 
 fn act(pause: u64, lasts: u64, event: Event) -> Act {
     Act { pause, lasts, event: Some(event) }

@@ -1,0 +1,281 @@
+//! Bytes that nobody wrote, for every decoder. None may panic, nor take memory that the bytes don't justify; what is
+//! taken for a value must be written as the same bytes again.
+//!
+//! Each decoder gets the golden bytes in every way of damage that can be counted out, and then in random ones, with
+//! checksums that are right: most damage would get no further than those. `PROPTEST_CASES` says how many random ones;
+//! `scripts/fuzz` runs all modules of this name for longer.
+
+use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse, TransferLeaderRequest, VoteRequest, VoteResponse};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
+
+use super::*;
+use crate::domain::{Ask, Command, Counters, Lease, Limits, LogTime, Outcome, RoomId, Rooms, Stamp};
+use crate::peer::{Decision, ForwardedAsk, PeerIdentity, SnapshotHead};
+use crate::raft_types::{EntryPayload, TypeConfig};
+use crate::storage::StateMeta;
+
+/// What a decoder may take beside a multiple of what it is given: serde makes room for 1 MiB of a list before it has
+/// seen the first item, and lists are in lists.
+const MEMORY_BYTES_MAX: usize = 4 << 20;
+
+/// A length that no list has, as numbers and lists of several sizes would have it.
+const LENGTHS: [u64; 5] = [u64::MAX, 1 << 60, 1 << 32, 1 << 24, 0];
+
+/// What was written once by a version of ours.
+pub(crate) fn golden(name: &str) -> Vec<u8> {
+    std::fs::read(format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
+
+/// The payload of the one frame in `frame`.
+pub(crate) fn payload_of(frame: &[u8]) -> &[u8] {
+    &frame[HEAD_BYTES..frame.len() - 4]
+}
+
+/// A frame in good order around any payload.
+pub(crate) fn sealed(payload: &[u8]) -> Vec<u8> {
+    let mut frame = vec![FORMAT];
+    frame.extend_from_slice(&u32::try_from(payload.len()).unwrap().to_be_bytes());
+    frame.extend_from_slice(&crc32fast::hash(&frame).to_be_bytes());
+    frame.extend_from_slice(payload);
+    frame.extend_from_slice(&crc32fast::hash(payload).to_be_bytes());
+    frame
+}
+
+/// Does something with so many bytes, and fails if it takes memory out of all proportion to them.
+pub(crate) fn bounded<T>(input_bytes: usize, work: impl FnOnce() -> T) -> T {
+    let mut result = None;
+    let taken = allocation_counter::measure(|| result = Some(work()));
+    let limit = MEMORY_BYTES_MAX + 64 * input_bytes;
+    assert!(taken.bytes_max <= limit as u64, "{} bytes of memory for {input_bytes}", taken.bytes_max);
+    result.expect("the work was done")
+}
+
+/// Every way of damage that can be counted out: each cut, each flipped bit, and each place where a length could be.
+pub(crate) fn each_damage(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    let cuts = (0..bytes.len()).map(|end| bytes[..end].to_vec());
+    let flips = (0..bytes.len() * 8).map(|bit| {
+        let mut damaged = bytes.to_vec();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        damaged
+    });
+    let lengths = (0..bytes.len().saturating_sub(7)).flat_map(|at| {
+        LENGTHS.map(|length| {
+            let mut damaged = bytes.to_vec();
+            damaged[at..at + 8].copy_from_slice(&length.to_le_bytes());
+            damaged
+        })
+    });
+    cuts.chain(flips).chain(lengths)
+}
+
+#[derive(Debug, Clone)]
+enum Edit {
+    Set(Index, u8),
+    Flip(Index, u8),
+    Insert(Index, Vec<u8>),
+    Remove(Index, usize),
+    Copy(Index, Index, usize),
+    Length(Index, u64),
+}
+
+impl Edit {
+    fn make(&self, bytes: &mut Vec<u8>) {
+        // One more than there are, so that something can be put at the end.
+        let places = bytes.len() + 1;
+        let at = |index: &Index| index.index(places);
+        match self {
+            Edit::Set(index, byte) => bytes.iter_mut().skip(at(index)).take(1).for_each(|found| *found = *byte),
+            Edit::Flip(index, bit) => bytes.iter_mut().skip(at(index)).take(1).for_each(|found| *found ^= 1 << bit),
+            Edit::Insert(index, new) => {
+                let at = at(index);
+                bytes.splice(at..at, new.iter().copied());
+            }
+            Edit::Remove(index, count) => {
+                let at = at(index);
+                bytes.drain(at..(at + count).min(bytes.len()));
+            }
+            Edit::Copy(from, to, count) => {
+                let (from, to) = (at(from), at(to));
+                let piece = bytes[from..(from + count).min(bytes.len())].to_vec();
+                bytes.splice(to..to, piece);
+            }
+            Edit::Length(index, length) => {
+                let at = at(index);
+                for (found, byte) in bytes.iter_mut().skip(at).zip(length.to_le_bytes()) {
+                    *found = byte;
+                }
+            }
+        }
+    }
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    let length = prop_oneof![prop::sample::select(LENGTHS.to_vec()), 0..300_u64, any::<u64>()];
+    prop_oneof![
+        (any::<Index>(), any::<u8>()).prop_map(|(at, byte)| Edit::Set(at, byte)),
+        (any::<Index>(), 0..8_u8).prop_map(|(at, bit)| Edit::Flip(at, bit)),
+        (any::<Index>(), prop::collection::vec(any::<u8>(), 1..20)).prop_map(|(at, new)| Edit::Insert(at, new)),
+        (any::<Index>(), 1..40_usize).prop_map(|(at, count)| Edit::Remove(at, count)),
+        (any::<Index>(), any::<Index>(), 1..80_usize).prop_map(|(from, to, count)| Edit::Copy(from, to, count)),
+        (any::<Index>(), length).prop_map(|(at, length)| Edit::Length(at, length)),
+    ]
+}
+
+/// Bytes like one of these, or like nothing at all.
+pub(crate) fn mutated(seeds: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
+    let like_a_seed = (prop::sample::select(seeds), prop::collection::vec(edit(), 0..8)).prop_map(|(seed, edits)| {
+        let mut bytes = seed;
+        edits.iter().for_each(|edit| edit.make(&mut bytes));
+        bytes
+    });
+    prop_oneof![9 => like_a_seed, 1 => prop::collection::vec(any::<u8>(), 0..300)]
+}
+
+/// Tries a check on bytes like these.
+pub(crate) fn try_on(seeds: Vec<Vec<u8>>, check: impl Fn(&[u8])) {
+    seeds.iter().for_each(|seed| each_damage(seed).for_each(|bytes| check(&bytes)));
+    let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
+    let tried = runner.run(&mutated(seeds), |bytes| {
+        check(&bytes);
+        Ok::<_, TestCaseError>(())
+    });
+    tried.unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+/// Whether there is one way only to write each value of a type. A membership has sets in it, which can be read in any
+/// order and are written in theirs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Written {
+    InOneWay,
+    InSomeOrder,
+}
+
+/// The value in a payload, if there is one, after a check that it is written as it was read.
+pub(crate) fn value_in<T: Serialize + DeserializeOwned>(payload: &[u8], written: Written) -> Option<T> {
+    let frame = sealed(payload);
+    let value: T = bounded(frame.len(), || decode(&frame).ok())?;
+    let again = encode(&value).expect("what was read can be written");
+    if written == Written::InOneWay {
+        assert!(again == frame, "{frame:?} is written as {again:?}");
+    }
+    let twice = encode(&decode::<T>(&again).expect("what was written can be read")).expect("and written again");
+    assert!(again == twice, "{again:?} is written as {twice:?}");
+    Some(value)
+}
+
+/// Tries a decoder on payloads like the golden one, and on frames with damage that their checksums may notice.
+pub(crate) fn try_decoder<T: Serialize + DeserializeOwned>(name: &str, written: Written, and: impl Fn(T)) {
+    let frame = golden(name);
+    let payload = payload_of(&frame).to_vec();
+    assert!(value_in::<T>(&payload, written).is_some(), "{name} is read when it isn't damaged");
+    try_on(vec![payload], |payload| {
+        if let Some(value) = value_in(payload, written) {
+            and(value);
+        }
+    });
+    try_on(vec![frame], |frame| {
+        let _ = bounded(frame.len(), || decode::<T>(frame).map(drop));
+        let _ = bounded(frame.len(), || read_from::<T>(frame).map(drop));
+    });
+}
+
+/// Whatever a lease and its counters say, the rules go on, and the state is the one that was stored.
+pub(crate) fn rules_go_on(counters: Counters, leases: Vec<(RoomId, Lease)>) {
+    let mut rooms = Rooms::restore(counters, leases);
+    let limits = Limits { live_leases_max: 10 };
+    for room in rooms.leases().map(|(room, _)| room.clone()).collect::<Vec<_>>() {
+        for reading in [0, counters.log_time.0, u64::MAX] {
+            rooms.judge(&Ask::View(room.clone()), LogTime(reading), limits);
+        }
+    }
+    let stamp = Stamp { log_time: LogTime(u64::MAX), raft_term: 1 };
+    rooms.apply(1, &Command::Tick { stamp });
+    assert_eq!(rooms.leases().len(), 0, "log time is over, and so is every lease");
+}
+
+#[test]
+fn commands_are_read_and_applied_or_refused() {
+    try_decoder("commands.bin", Written::InOneWay, |commands: Vec<Command>| {
+        let mut rooms = Rooms::default();
+        for command in &commands {
+            rooms.apply(command.stamp().raft_term, command);
+        }
+        let leases: Vec<_> = rooms.leases().map(|(room, lease)| (room.clone(), lease.clone())).collect();
+        let restored = Rooms::restore(rooms.counters(), leases);
+        assert_eq!(restored.digest(), rooms.digest());
+    });
+}
+
+#[test]
+fn entries_are_read_or_refused() {
+    try_decoder("log_payload.bin", Written::InOneWay, |_: EntryPayload| ());
+    try_decoder("log_membership.bin", Written::InSomeOrder, |_: EntryPayload| ());
+}
+
+#[test]
+fn stored_leases_and_counters_are_read_or_refused() {
+    let room = RoomId::new("nightly-report").unwrap();
+    try_decoder("lease.bin", Written::InOneWay, |lease: Lease| {
+        rules_go_on(Counters::default(), vec![(room.clone(), lease)]);
+    });
+    try_decoder("state_meta.bin", Written::InSomeOrder, |meta: StateMeta| rules_go_on(meta.counters, Vec::new()));
+}
+
+#[test]
+fn questions_and_decisions_are_read_or_refused() {
+    try_decoder("forwarded_asks.bin", Written::InOneWay, |asks: Vec<ForwardedAsk>| {
+        for forwarded in asks {
+            Rooms::default().judge(&forwarded.ask, LogTime(1), Limits { live_leases_max: 10 });
+        }
+    });
+    try_decoder("decisions.bin", Written::InOneWay, |decisions: Vec<Decision>| {
+        for view in decisions.iter().filter_map(|decision| match decision {
+            Ok(Outcome::Granted(view) | Outcome::Held(view) | Outcome::Viewed(view)) => Some(view),
+            _ => None,
+        }) {
+            view.expires_at();
+        }
+    });
+}
+
+#[test]
+fn what_nodes_say_about_themselves_is_read_or_refused() {
+    try_decoder("peer_identity.bin", Written::InOneWay, |_: PeerIdentity| ());
+}
+
+#[test]
+fn raft_messages_are_read_or_refused() {
+    try_decoder("append_entries.bin", Written::InSomeOrder, |_: AppendEntriesRequest<TypeConfig>| ());
+    try_decoder("append_entries_answers.bin", Written::InOneWay, |_: Vec<AppendEntriesResponse<TypeConfig>>| ());
+    try_decoder("vote.bin", Written::InOneWay, |_: VoteRequest<TypeConfig>| ());
+    try_decoder("vote_answer.bin", Written::InOneWay, |_: VoteResponse<TypeConfig>| ());
+    try_decoder("transfer_leader.bin", Written::InOneWay, |_: TransferLeaderRequest<TypeConfig>| ());
+    try_decoder("snapshot_head.bin", Written::InSomeOrder, |_: SnapshotHead| ());
+}
+
+/// The bound is one that a decoder can break.
+#[test]
+#[should_panic(expected = "bytes of memory for 8")]
+fn a_decoder_that_believes_a_length_is_caught() {
+    bounded(8, || drop(std::hint::black_box(Vec::<u8>::with_capacity(1 << 30))));
+}
+
+/// A sketch of a decoder with a fault: it takes any byte that isn't 0 for true, so that many bytes are one value.
+#[test]
+#[should_panic(expected = "is written as")]
+fn a_value_that_is_written_in_another_way_is_caught() {
+    struct Careless(bool);
+    impl Serialize for Careless {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.serialize_u8(self.0.into())
+        }
+    }
+    impl<'de> serde::Deserialize<'de> for Careless {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            Ok(Careless(u8::deserialize(deserializer)? != 0))
+        }
+    }
+    value_in::<Careless>(&[2], Written::InOneWay);
+}

@@ -1,0 +1,129 @@
+//! What a caller is told when nobody can know yet what became of its request.
+
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::caller::{Answer, Caller};
+use crate::harness::{Cluster, Held, eventually};
+
+/// Three nodes, the place of the raft leader among them, and a caller of each.
+async fn three() -> (Cluster, usize, Vec<Caller>) {
+    let cluster = Cluster::three().await;
+    let leads = cluster.raft_leader().await;
+    let mut callers = Vec::new();
+    for node in &cluster.nodes {
+        callers.push(Caller::of(node).await);
+    }
+    (cluster, leads, callers)
+}
+
+/// Stops the two others, or lets them go on. A raft leader that is left alone can still propose, and commit nothing.
+fn signal_others(cluster: &Cluster, leads: usize, signal: Signal) {
+    cluster.nodes.iter().enumerate().filter(|(place, _)| *place != leads).for_each(|(_, node)| node.signal(signal));
+}
+
+/// A raft leader without its quorum has proposed what changes something, and doesn't know what becomes of it; of what
+/// changes nothing it knows that nothing was done.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_proposed_and_not_committed_has_an_unknown_outcome_and_the_key_settles_it() {
+    const KEY: &str = "a-key-that-settles-it-01";
+    let (cluster, leads, callers) = three().await;
+    let leader = &callers[leads];
+    let win =
+        async |room: &str| leader.campaign(room, json!({"candidate_id": "holder", "ttl_seconds": 60})).await.held(room);
+    let (renewing, resigning) = (win("unknown-renewal").await, win("unknown-resignation").await);
+
+    signal_others(&cluster, leads, Signal::STOP);
+    let asked_at = Instant::now();
+    let local = leader.request(Method::GET, "/elections/unknown-renewal?consistency=local");
+    let (won, renewed, resigned, lost, forged, seen, seen_here) = tokio::join!(
+        leader.campaign_with_key("unknown-campaign", "worker-a", KEY),
+        leader.renew("unknown-renewal", &renewing.token),
+        leader.resign("unknown-resignation", &resigning.token),
+        leader.campaign("unknown-renewal", json!({"candidate_id": "worker-b"})),
+        leader.renew("unknown-renewal", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"),
+        leader.status("unknown-renewal"),
+        leader.send(local),
+    );
+    let took = asked_at.elapsed();
+    signal_others(&cluster, leads, Signal::CONT);
+    for (name, answer) in [("campaign", &won), ("renewal", &renewed), ("resignation", &resigned)] {
+        answer.is_error(503, "outcome_unknown").has_fields(503, "code details error request_id");
+        assert!(answer.body["details"].as_str().unwrap().contains("Idempotency-Key"), "{name}: {}", answer.text);
+        assert_eq!(answer.header("retry-after"), "", "{name}: there is no need to wait");
+    }
+    for answer in [&lost, &forged, &seen] {
+        answer.is_error(503, "unavailable");
+    }
+    assert_eq!((seen_here.status, &seen_here.body["leader"]["term"]), (200, &json!(renewing.term)));
+    assert!((4_500..9_000).contains(&took.as_millis()), "5 s for what was asked, and not much more: {took:?}");
+
+    cluster.ready().await;
+    let mut terms = Vec::new();
+    for caller in &callers {
+        let held =
+            settled(|| caller.campaign_with_key("unknown-campaign", "worker-a", KEY)).await.held("unknown-campaign");
+        let seen = settled(|| caller.status("unknown-campaign")).await;
+        assert_eq!(seen.body["leader"]["term"], held.term);
+        terms.push((held.term, held.token));
+    }
+    assert!(terms.iter().all(|term| *term == terms[0]), "one campaign, one lease: {terms:?}");
+    let renewed = settled(|| leader.renew("unknown-renewal", &renewing.token)).await;
+    assert_eq!(renewed.held("unknown-renewal").term, renewing.term);
+    let resigned = settled(|| leader.resign("unknown-resignation", &resigning.token)).await;
+    assert!(resigned.status == 200 || resigned.body["code"] == "lease_not_current", "{}", resigned.text);
+    let left = settled(|| leader.status("unknown-resignation")).await;
+    assert_eq!(left.body["status"], "vacant", "it was done once, by the first or by the second");
+    cluster.converged().await;
+}
+
+/// The first answer that isn't one of a cluster which is about to elect a raft leader.
+async fn settled<F: Future<Output = Answer>>(ask: impl Fn() -> F) -> Answer {
+    eventually("an answer", || async {
+        let answer = ask().await;
+        (answer.status != 503).then_some(answer)
+    })
+    .await
+}
+
+/// When a wait ends while a try is under way, that try decides: a second one beside it could be told that somebody else
+/// leads, namely the first.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_try_that_is_under_way_when_its_wait_ends_is_the_one_that_is_answered() {
+    const ROOMS: usize = 8;
+    let (cluster, leads, callers) = three().await;
+    let leader = &callers[leads];
+    let asked_at = Instant::now();
+    for count in 0..ROOMS {
+        let room = format!("last-try-room-{count}");
+        leader.campaign(&room, json!({"candidate_id": "holder", "ttl_seconds": 5})).await.held(&room);
+    }
+    let waits = futures::future::join_all((0..ROOMS).map(|count| async move {
+        let room = format!("last-try-room-{count}");
+        let body = json!({"candidate_id": "waiter", "ttl_seconds": 60, "wait_seconds": 6});
+        (leader.campaign(&room, body).await, room)
+    }));
+    let pause = async {
+        // Shortly before the leases end; the waiters then try by themselves, half a second later.
+        eventually("the leases are about to end", || async {
+            let (_, body) =
+                crate::harness::get(&format!("{}/elections/last-try-room-0?consistency=local", leader.url)).await?;
+            (body["retry_after_ms"].as_u64()? < 800).then_some(())
+        })
+        .await;
+        signal_others(&cluster, leads, Signal::STOP);
+        // Until every wait is over, and every try is still under way: they have five seconds.
+        tokio::time::sleep_until((asked_at + Duration::from_millis(7_500)).into()).await;
+        signal_others(&cluster, leads, Signal::CONT);
+    };
+    let (answers, ()) = tokio::join!(waits, pause);
+    for (answer, room) in answers {
+        let held: Held = answer.held(&room);
+        assert_eq!(answer.body["leader"]["candidate_id"], "waiter");
+        let renewed = settled(|| leader.renew(&room, &held.token)).await;
+        assert_eq!(renewed.held(&room).term, held.term, "who was told that it leads does lead");
+    }
+}
