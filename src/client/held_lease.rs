@@ -28,7 +28,7 @@ pub enum LossReason {
     /// No renewal got through before authority ended. Whether the lease lives on for a moment, nobody here knows.
     #[error("authority ended before a renewal got through")]
     Uncertain,
-    /// The nodes refuse to renew.
+    /// All nodes refuse to renew.
     #[error("renewal refused: {code}")]
     Rejected {
         /// The contract's code.
