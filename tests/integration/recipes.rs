@@ -74,6 +74,8 @@ impl Host {
     fn start(&self, program: impl AsRef<Path>, args: &[&str]) -> Tool {
         let mut command = Command::new(program.as_ref());
         command.args(args).env_clear().env("PATH", std::env::var_os("PATH").unwrap());
+        // The recipes' folder stays as it is.
+        command.env("PYTHONDONTWRITEBYTECODE", "1");
         command.env("QUORATE_URL", &self.urls).env("TTL", TTL.as_secs().to_string());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Tool::spawn(command)
