@@ -43,7 +43,7 @@ pub enum LossReason {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeadershipState {
     /// The lease is held, as of the last renewal. The deadline may have passed since: ask
-    /// [`Leadership::is_held`] before acting.
+    /// [`Leadership::is_held`](super::Leadership::is_held) before acting.
     Held(Standing),
     /// It is over, for good.
     Lost(LossReason),
