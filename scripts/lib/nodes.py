@@ -11,11 +11,14 @@ import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BINARY = os.path.join(ROOT, "target", "release", "quorate")
+BUILT = os.path.join(ROOT, os.environ.get("CARGO_TARGET_DIR", "target"), "release", "quorate")
+# QUORATE_BINARY names a binary to use instead of building one.
+BINARY = os.environ.get("QUORATE_BINARY", BUILT)
 
 
 def build():
-    subprocess.run(["cargo", "build", "--release", "--locked", "--quiet"], cwd=ROOT, check=True)
+    if BINARY == BUILT:
+        subprocess.run(["cargo", "build", "--release", "--locked", "--quiet"], cwd=ROOT, check=True)
 
 
 class Node:

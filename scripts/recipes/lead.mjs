@@ -44,9 +44,14 @@ class Nodes {
       } catch (error) {
         if (error instanceof Refused) throw error;
       }
-      this.urls.push(this.urls.shift());
+      this.leave();
       if (tries % this.urls.length === 0) await sleep(100);
     }
+  }
+
+  // Asks another node first from now on.
+  leave() {
+    this.urls.push(this.urls.shift());
   }
 }
 
@@ -91,6 +96,8 @@ class Leadership {
         if (renewed && this.isHeld()) this.#take(renewed);
       } catch (refused) {
         if (refused.code === "lease_not_current") break;
+        // One node may have other settings than the rest, as while they are changed on one after the other.
+        this.nodes.leave();
         this.renewAt = now() + 500;
       }
     }

@@ -57,11 +57,15 @@ class Nodes:
                     raise Refused(read_error(error)) from None
             except (OSError, ValueError, http.client.HTTPException):
                 pass
-            self.urls.append(self.urls.pop(0))
+            self.leave()
             tries += 1
             if tries % len(self.urls) == 0:
                 time.sleep(0.1)
         return None
+
+    def leave(self):
+        """Asks another node first from now on."""
+        self.urls.append(self.urls.pop(0))
 
 
 def read_error(error):
@@ -103,6 +107,8 @@ class Leadership:
             except Refused as refused:
                 if refused.code == "lease_not_current":
                     break
+                # One node may have other settings than the rest, as while they are changed on one after the other.
+                self.nodes.leave()
                 self.renew_at = now() + 0.5
                 continue
             # What comes too late doesn't bring it back.

@@ -43,11 +43,14 @@ data = \"$body\""
         status=${output##*$'\n'} answer=${output%$'\n'*}
         # 2xx and 4xx are decisions. No connection, no answer in time, or 5xx: another node may do better.
         if [[ $status == [24]* && $status != 429 ]] && jq -e . <<<"$answer" >/dev/null 2>&1; then return 0; fi
-        urls=("${urls[@]:1}" "${urls[0]}")
+        leave
         if ((++tries % ${#urls[@]} == 0)); then sleep 0.1; fi
     done
     return 1
 }
+
+# Asks another node first from now on.
+leave() { urls=("${urls[@]:1}" "${urls[0]}"); }
 
 seconds() { printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)); }
 
@@ -119,7 +122,9 @@ while signal 0; do
                 end
                 exit 20
             else
+                # One node may have other settings than the rest, as while they are changed on one after the other.
                 say "not renewed: $answer"
+                leave
                 renew_at=$((now + 500))
             fi
         fi

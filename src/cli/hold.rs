@@ -126,12 +126,12 @@ pub async fn release(leadership: Leadership, emitter: &SharedEmitter, server: &s
     }
     let term = leadership.term().0;
     let resigned = tokio::time::timeout(RELEASE_DEADLINE, leadership.resign()).await;
-    let (name, code) = match &resigned {
-        Ok(Ok(())) => ("released", None),
-        Ok(Err(error)) => ("error", Some(error.code().unwrap_or("not_released").to_owned())),
-        Err(_) => ("error", Some("not_released".to_owned())),
+    let (name, code, detail) = match &resigned {
+        Ok(Ok(())) => ("released", None, "resigned".to_owned()),
+        Ok(Err(error)) => ("error", Some(error.code().unwrap_or("not_released")), format!("not resigned: {error}")),
+        Err(_) => ("error", Some("not_released"), "not resigned: no node answered in time".to_owned()),
     };
-    let event = Event { term: Some(term), reason_code: code, detail: "resigned".to_owned(), ..Event::default() };
+    let event = Event { term: Some(term), reason_code: code.map(str::to_owned), detail, ..Event::default() };
     let _ = emit_end(emitter, name, server, event);
 }
 

@@ -24,8 +24,8 @@ pub fn read_token(path: Option<&Path>) -> anyhow::Result<Zeroizing<String>> {
             Box::new(File::open(path).with_context(|| format!("--token-file {} can't be opened", path.display()))?)
         }
         None if std::env::var_os(TOKEN_VARIABLE).is_some() => {
-            let token = Zeroizing::new(std::env::var(TOKEN_VARIABLE).context(TOKEN_VARIABLE)?);
-            return Ok(Zeroizing::new(token.trim().to_owned()));
+            text.push_str(&Zeroizing::new(std::env::var(TOKEN_VARIABLE).context(TOKEN_VARIABLE)?));
+            Box::new(std::io::empty())
         }
         _ => Box::new(std::io::stdin()),
     };

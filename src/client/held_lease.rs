@@ -28,7 +28,7 @@ pub enum LossReason {
     /// No renewal got through before authority ended. Whether the lease lives on for a moment, nobody here knows.
     #[error("authority ended before a renewal got through")]
     Uncertain,
-    /// The nodes refuse to renew.
+    /// All nodes refuse to renew.
     #[error("renewal refused: {code}")]
     Rejected {
         /// The contract's code.
@@ -43,7 +43,7 @@ pub enum LossReason {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeadershipState {
     /// The lease is held, as of the last renewal. The deadline may have passed since: ask
-    /// [`Leadership::is_held`] before acting.
+    /// [`Leadership::is_held`](super::Leadership::is_held) before acting.
     Held(Standing),
     /// It is over, for good.
     Lost(LossReason),

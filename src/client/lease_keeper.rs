@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use super::Election;
 use super::backoff::random_share;
-use super::error::{ClientError, Refusal};
+use super::error::ClientError;
 use super::held_lease::{HeldLease, LeadershipState, LossReason};
 use super::holder_clock::Deadline;
 use super::retry::{Answer, Call};
@@ -87,6 +87,7 @@ impl HeldLease {
         let Election { client, room } = &self.election;
         let request = RenewRequest { leader_token: self.lease_secret.clone(), ttl_seconds: None, metadata: None };
         let call = Call::post(format!("/elections/{room}/renew"), &request);
+        let mut refusals = 0;
         loop {
             let deadline = self.times().authority;
             match client.caller.call::<Won>(&call, deadline).await {
@@ -94,22 +95,21 @@ impl HeldLease {
                     return Ok(answer);
                 }
                 Ok(_) => return Err(LossReason::NotCurrent),
-                Err(ClientError::Refused(refusal)) => Self::judge(&refusal)?,
+                Err(ClientError::Refused(refusal)) if refusal.is(ErrorCode::LeaseNotCurrent) => {
+                    return Err(LossReason::NotCurrent);
+                }
+                Err(ClientError::Refused(refusal)) if !refusal.may_pass() => {
+                    // One node may have other settings than the rest, as while they are changed on one after the other.
+                    refusals += 1;
+                    if refusals == client.caller.urls.len() {
+                        return Err(LossReason::Rejected { code: refusal.code });
+                    }
+                    client.caller.leave(client.caller.current_server());
+                }
                 Err(error) => tracing::debug!(%room, %error, "not renewed yet"),
             }
             tokio::time::sleep(RENEWAL_PAUSE).await;
         }
-    }
-
-    /// What a refusal means for a holder.
-    fn judge(refusal: &Refusal) -> Result<(), LossReason> {
-        if refusal.is(ErrorCode::LeaseNotCurrent) {
-            return Err(LossReason::NotCurrent);
-        }
-        if refusal.may_pass() {
-            return Ok(());
-        }
-        Err(LossReason::Rejected { code: refusal.code.clone() })
     }
 
     /// Tells the nodes. Nobody else may lead before the lease ends, so there is no point in trying longer.

@@ -92,6 +92,8 @@ async fn a_token_comes_from_stdin_or_the_environment_too() {
     }
     let none = run(&urls, &["resign", "cli-token-ways"]).await;
     assert_eq!(none.status.code(), Some(64), "{none:?}");
+    let empty = command(&urls, &["resign", "cli-token-ways"]).env("QUORATE_LEADER_TOKEN", "").output().unwrap();
+    assert_eq!(empty.status.code(), Some(64), "{empty:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -217,6 +217,21 @@ async fn neither_failures_nor_strange_answers_are_taken_for_a_loss() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_refuses_is_left_and_only_all_of_them_end_a_leadership() {
+    let cluster = Cluster::single().await;
+    let refuse =
+        |_: &str, _| Fault::Answer(401, r#"{"error":"No","code":"authentication_failed","request_id":"req_1"}"#);
+    let start = || Proxy::start(cluster.urls()[0].clone(), |_, _| Fault::Pass);
+    let nodes = [start().await, start().await];
+    let election = election(nodes.each_ref().map(|node| node.url.clone()), "lib-refused");
+    let leadership = lead(&election, "worker-a").await;
+    nodes[0].set(refuse);
+    keeps_its_term_for(&leadership, TTL).await;
+    nodes[1].set(refuse);
+    assert_eq!(leadership.lost().await, LossReason::Rejected { code: "authentication_failed".into() });
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_lease_that_was_ended_elsewhere_is_a_proven_loss() {
     let cluster = Cluster::single().await;
     let election = election(cluster.urls(), "lib-elsewhere");

@@ -11,7 +11,8 @@ use rustix::process::Signal;
 
 use crate::client_probe::Probe;
 use crate::client_process::{Tool, boot_time};
-use crate::harness::{Cluster, Node, eventually};
+use crate::client_proxy::{Fault, Proxy};
+use crate::harness::{Cluster, Node, eventually, get};
 
 const TTL: Duration = Duration::from_secs(10);
 
@@ -21,6 +22,17 @@ const EXCUSE: Duration = Duration::from_millis(2_200);
 
 /// How much later than it was printed a line may be read, on a machine that is busy.
 const READ_LATE: Duration = Duration::from_millis(500);
+
+/// The recipes that lead for as long as they can, and the tools that they need.
+const LEADERS: [(&str, &[&str]); 4] = [
+    ("lead.sh", &["bash", "curl", "jq", "setpriv"]),
+    ("lead.py", &["python3"]),
+    ("lead.mjs", &["node"]),
+    ("report.service", &[]),
+];
+
+/// A command that says that it works, and under which term. `lead.py` and `lead.mjs` do so themselves.
+const WORK: &str = r#"while :; do echo "working under term $QUORATE_TERM"; sleep 0.1; done"#;
 
 fn recipe(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/recipes").join(name)
@@ -74,6 +86,8 @@ impl Host {
     fn start(&self, program: impl AsRef<Path>, args: &[&str]) -> Tool {
         let mut command = Command::new(program.as_ref());
         command.args(args).env_clear().env("PATH", std::env::var_os("PATH").unwrap());
+        // The recipes' folder stays as it is.
+        command.env("PYTHONDONTWRITEBYTECODE", "1");
         command.env("QUORATE_URL", &self.urls).env("TTL", TTL.as_secs().to_string());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Tool::spawn(command)
@@ -92,6 +106,10 @@ impl Host {
             _ => self.start(recipe(recipe_name), &[room]),
         }
     }
+}
+
+fn room_of(recipe: &str) -> String {
+    format!("recipe-{}", recipe.replace('.', "-"))
 }
 
 /// The command of the unit.
@@ -120,7 +138,7 @@ struct Pair {
 
 impl Pair {
     async fn start(host: &Host, recipe: &'static str) -> Pair {
-        let room = format!("recipe-{}", recipe.replace('.', "-"));
+        let room = room_of(recipe);
         let first = host.start_worker(recipe, &room);
         let term = works(&first).await;
         let second = host.start_worker(recipe, &room);
@@ -153,15 +171,9 @@ impl Pair {
 async fn each_recipe_outlives_the_raft_leader_and_stops_in_time_when_no_node_is_left() {
     let mut cluster = Cluster::three().await;
     let probe = Probe::start(cluster.urls());
-    let host = Host::with_report(&cluster, r#"while :; do echo "working under term $QUORATE_TERM"; sleep 0.1; done"#);
-    let recipes: [(&str, &[&str]); 4] = [
-        ("lead.sh", &["bash", "curl", "jq", "setpriv"]),
-        ("lead.py", &["python3"]),
-        ("lead.mjs", &["node"]),
-        ("report.service", &[]),
-    ];
+    let host = Host::with_report(&cluster, WORK);
     let mut pairs = Vec::new();
-    for (recipe, _) in recipes.iter().filter(|(recipe, tools)| are_there(recipe, tools)) {
+    for (recipe, _) in LEADERS.iter().filter(|(recipe, tools)| are_there(recipe, tools)) {
         pairs.push(Pair::start(&host, recipe).await);
     }
 
@@ -205,6 +217,47 @@ async fn each_recipe_outlives_the_raft_leader_and_stops_in_time_when_no_node_is_
     for pair in &mut pairs {
         pair.hand_over().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_recipe_leaves_a_node_that_refuses_to_renew() {
+    let cluster = Cluster::single().await;
+    let refuse =
+        |_: &str, _| Fault::Answer(401, r#"{"error":"No","code":"authentication_failed","request_id":"req_1"}"#);
+    let mut host = Host::with_report(&cluster, WORK);
+    let (mut proxies, mut tools) = (Vec::new(), Vec::new());
+    for (recipe, _) in LEADERS.iter().filter(|(recipe, tools)| are_there(recipe, tools)) {
+        let proxy = Proxy::start(cluster.urls()[0].clone(), |_, _| Fault::Pass).await;
+        host.urls = format!("{},{}", proxy.url, cluster.urls()[0]);
+        let tool = host.start_worker(recipe, &room_of(recipe));
+        works(&tool).await;
+        proxy.set(refuse);
+        proxies.push(proxy);
+        tools.push((*recipe, tool));
+    }
+    let outlived = boot_time() + TTL + Duration::from_secs(1);
+    for (recipe, tool) in &mut tools {
+        while work(tool).last().unwrap().0 < outlived {
+            assert!(tool.is_running(), "{recipe}: {}", tool.stderr());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+    assert!(proxies.iter().all(|proxy| proxy.requests() > 0), "all have been refused");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_shell_recipe_passes_signals_and_exit_codes_on_and_gives_the_room_up() {
+    if !are_there(LEADERS[0].0, LEADERS[0].1) {
+        return;
+    }
+    let cluster = Cluster::single().await;
+    let host = Host::with_report(&cluster, &format!("trap 'exit 7' TERM; {WORK}"));
+    let mut tool = host.start_worker("lead.sh", "recipe-shell-ends");
+    works(&tool).await;
+    tool.signal(Signal::TERM);
+    assert_eq!(tool.exit_code().await, 7, "{}", tool.stderr());
+    let (_, room) = get(&format!("{}/elections/recipe-shell-ends", cluster.urls()[0])).await.unwrap();
+    assert_eq!(room["status"], "vacant");
 }
 
 #[tokio::test(flavor = "multi_thread")]

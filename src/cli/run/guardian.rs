@@ -76,11 +76,11 @@ pub fn guard(args: &GuardianArgs) -> Result<Exit, Failure> {
         let mut line = Line::new(socket)?;
         line.say(&Report::Started(group.as_raw_nonzero().get())).await;
         let mut group = Group {
-            leader: group,
+            id: group,
             kill_after: Duration::from_millis(args.kill_after_ms),
             deadline: None,
             kill_at: None,
-            leader_ended: false,
+            command_ended: false,
         };
         let mut connected = true;
         loop {
@@ -96,8 +96,8 @@ pub fn guard(args: &GuardianArgs) -> Result<Exit, Failure> {
                 () = tokio::time::sleep(LOOK_EVERY) => {}
             }
             while let Some((pid, status)) = reap() {
-                if pid == group.leader {
-                    group.leader_ended = true;
+                if pid == group.id {
+                    group.command_ended = true;
                     line.say(&Report::Ended { exit_code: exit_code(status) }).await;
                     // What it started has no reason to go on.
                     group.stop();
@@ -106,7 +106,7 @@ pub fn guard(args: &GuardianArgs) -> Result<Exit, Failure> {
             if group.keep_time() {
                 line.say(&Report::OutOfTime).await;
             }
-            if group.leader_ended && group.is_gone() {
+            if group.command_ended && group.is_gone() {
                 line.say(&Report::Gone).await;
                 return Ok(Exit::Success);
             }
@@ -116,13 +116,14 @@ pub fn guard(args: &GuardianArgs) -> Result<Exit, Failure> {
 
 /// The command and what it has started.
 struct Group {
-    leader: Pid,
+    /// The process id of the command as well.
+    id: Pid,
     kill_after: Duration,
     /// When it must be gone.
     deadline: Option<Deadline>,
     /// When its grace is over, once it has been told to end.
     kill_at: Option<Deadline>,
-    leader_ended: bool,
+    command_ended: bool,
 }
 
 impl Group {
@@ -173,11 +174,11 @@ impl Group {
 
     fn signal(&self, signal: Signal) {
         // It can only fail because nobody is left.
-        let _ = kill_process_group(self.leader, signal);
+        let _ = kill_process_group(self.id, signal);
     }
 
     fn is_gone(&self) -> bool {
-        is_gone(self.leader)
+        is_gone(self.id)
     }
 }
 
