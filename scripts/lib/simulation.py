@@ -10,14 +10,17 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
 def build(*features):
     """Builds what runs the seeds, and says where it is. Tokio takes a seed for its choices only with this flag."""
-    environment = dict(os.environ, RUSTFLAGS="--cfg tokio_unstable")
-    environment.setdefault("CARGO_TARGET_DIR", os.path.join(ROOT, "target", "simulation"))
-    command = ["cargo", "test", "--locked", "--profile", "simulation", "--test", "simulation", "--no-run",
-               "--message-format=json", f"--features={','.join(features)}"]
+    arguments = ["--profile", "simulation", "--test", "simulation", f"--features={','.join(features)}"]
+    return build_tests(arguments, dict(os.environ, RUSTFLAGS="--cfg tokio_unstable"))["simulation"]
+
+
+def build_tests(arguments, environment=None):
+    """Builds tests, and says where the program of each is."""
+    command = ["cargo", "test", "--locked", "--no-run", "--message-format=json", *arguments]
     built = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True, text=True)
     messages = [json.loads(line) for line in built.stdout.splitlines() if line.startswith("{")]
-    return next(message["executable"] for message in messages
-                if message.get("executable") and message["target"]["name"] == "simulation")
+    return {message["target"]["name"]: message["executable"] for message in messages
+            if message.get("executable") and message["profile"]["test"]}
 
 
 def run(program, seed, **variables):
