@@ -92,22 +92,24 @@ impl RoomService {
         }
     }
 
-    /// One try, on behalf of a caller who may go away meanwhile: then what it won is given back.
+    /// One try, on behalf of a caller who may go away meanwhile.
     ///
-    /// A caller with a key may have come again by then, and have been told that the lease is its own: taking it
-    /// away would let a second holder in beside it. So that lease stays, and ends by itself if nobody renews it.
+    /// Without a key nobody can ever hear of what it wins then, so it is given back. A caller with a key may have come
+    /// again by then, and have been told that the lease is its own: taking it away would let a second holder in beside
+    /// it. So that lease stays, and ends by itself if nobody renews it; and the try ends with its caller, or it could
+    /// win once more after the caller has won elsewhere and resigned.
     async fn campaign_for_live_caller(
         &self,
         request: &CampaignRequest,
     ) -> Result<Decided<CampaignAnswer>, ServiceError> {
+        if request.idempotency_key.is_some() && !is_planted(Bug::KeyedGrantGivenBack) {
+            return self.campaign_once(request).await;
+        }
         let (caller, answer) = oneshot::channel();
         let (service, request) = (self.clone(), request.clone());
         tokio::spawn(async move {
             let result = service.campaign_once(&request).await;
             let Err(unheard) = caller.send(result) else { return };
-            if request.idempotency_key.is_some() && !is_planted(Bug::KeyedGrantGivenBack) {
-                return;
-            }
             if let Ok(Decided { answer: CampaignAnswer::Won(holding), .. }) = unheard {
                 tracing::debug!(room = %request.room, "the waiter has gone; its room is given back");
                 let resign = ResignRequest { room: request.room, secret: holding.secret };

@@ -1,6 +1,5 @@
 //! One run: nodes, clients, faults, rest, verdict.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -183,17 +182,8 @@ fn explain(history: &History, verdict: &Verdict, lab: &Lab, name: &str) {
     }
     println!("{}", lab.logs());
     let folder = std::env::temp_dir().join(format!("quorate-chaos-{name}"));
-    let mut text = String::new();
-    for attempt in &history.attempts {
-        let _ = writeln!(text, "{attempt:?}");
-    }
-    for part in [format!("{:#?}", history.faults), format!("{:#?}", history.stops), format!("{:#?}", history.rest)] {
-        let _ = writeln!(text, "{part}");
-    }
-    for event in &history.events {
-        let _ = writeln!(text, "{event:?}");
-    }
-    let written = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(folder.join("history.txt"), text));
+    let written =
+        std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(folder.join("history.txt"), history.text()));
     for node in &lab.nodes {
         let log = format!("{}.log", node.name);
         let _ = std::fs::copy(lab.folder.path().join(&log), folder.join(&log));

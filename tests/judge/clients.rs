@@ -184,6 +184,22 @@ impl Client {
     /// Campaigns with a fresh key until the room is won, lost, or the key is given up. One who waits in haste hangs
     /// up on its first node while that one is likely to be winning the room for it.
     pub async fn campaign(&mut self, room: usize, wait_seconds: u64, hasty: bool) -> Result<Holding, Option<Moment>> {
+        self.campaign_with_patience(room, wait_seconds, hasty, None).await
+    }
+
+    /// Campaigns with a fresh key, at first for so long on one node.
+    #[allow(dead_code, reason = "only the simulation has a use for it")]
+    pub async fn campaign_elsewhere_after(&mut self, room: usize, first: Moment) -> Result<Holding, Option<Moment>> {
+        self.campaign_with_patience(room, 10, false, Some(first)).await
+    }
+
+    async fn campaign_with_patience(
+        &mut self,
+        room: usize,
+        wait_seconds: u64,
+        hasty: bool,
+        first: Option<Moment>,
+    ) -> Result<Holding, Option<Moment>> {
         self.keys += 1;
         let holder = format!("c{}-{}-{:08x}", self.id, self.keys, self.random.random::<u32>());
         let body = json!({"candidate_id": holder, "ttl_seconds": LEASE / SECOND, "wait_seconds": wait_seconds});
@@ -192,6 +208,7 @@ impl Client {
         loop {
             // Who waits may lose patience, and ask elsewhere with the same key.
             let limit = match wait_seconds {
+                _ if attempt == 0 && first.is_some() => first.unwrap_or_default(),
                 0 => 2_500 * MILLI,
                 _ if hasty && attempt == 0 => self.between(MILLI, 80 * MILLI),
                 _ => self.between(SECOND, 2_500 * MILLI + wait_seconds * SECOND),

@@ -155,6 +155,20 @@ pub struct History {
     pub rest: Rest,
 }
 
+impl History {
+    /// For whoever has to find a bug, in the order of time.
+    pub fn text(&self) -> String {
+        let attempts = self.attempts.iter().map(|attempt| (attempt.t0, format!("{attempt:?}")));
+        let stops = self.stops.iter().map(|stop| (stop.at, format!("{stop:?}")));
+        let events = self.events.iter().map(|event| (event.at, format!("{event:?}")));
+        let faults = self.faults.iter().map(|fault| (fault.from, format!("{fault:?}")));
+        let mut lines: Vec<(Moment, String)> = attempts.chain(stops).chain(events).chain(faults).collect();
+        lines.sort();
+        let lines: Vec<String> = lines.into_iter().map(|(at, line)| format!("{at:>10} {line}")).collect();
+        format!("{}\n{:#?}\n", lines.join("\n"), self.rest)
+    }
+}
+
 /// Where all tasks write.
 #[derive(Default)]
 pub struct Recorder(Mutex<History>);

@@ -5,7 +5,8 @@
 //! A seed stands for a set-up and for all that is done to the nodes, and repeats itself exactly, in a process of its
 //! own. `cargo test --test simulation` runs a few; `scripts/simulate FROM COUNT` runs many and adds them up.
 //! `QUORATE_SIMULATION_SEED=n cargo test --test simulation -- --exact one_seed --nocapture` runs one, and
-//! `QUORATE_LOG=debug` beside it shows what the nodes have to say.
+//! `QUORATE_LOG=debug` beside it shows what the nodes have to say, `QUORATE_SIMULATION_HISTORY=FILE` writes down what the
+//! clients saw.
 
 mod clock;
 mod disk;
@@ -24,6 +25,8 @@ use judge::{checker, clients, history};
 use run::{Defect, run};
 
 const SEED: &str = "QUORATE_SIMULATION_SEED";
+/// Names a file for all that the clients saw.
+const HISTORY: &str = "QUORATE_SIMULATION_HISTORY";
 const DEFECT: &str = "QUORATE_SIMULATION_DEFECT";
 
 /// How many seeds an ordinary test run tries.
@@ -56,7 +59,12 @@ fn one_seed() -> ExitCode {
         println!("VIOLATION in seed {seed}: {violation}");
     }
     if !outcome.violations.is_empty() {
-        outcome.story.iter().for_each(|what| println!("FAULT from {what}"));
+        for fault in &outcome.history.faults {
+            println!("FAULT from {} to {}: {}", fault.from, fault.undone, fault.name);
+        }
+    }
+    if let Ok(path) = std::env::var(HISTORY) {
+        std::fs::write(path, outcome.history.text()).expect("the history can be written there");
     }
     if outcome.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use sha2::{Digest, Sha256};
@@ -61,8 +62,8 @@ pub struct Outcome {
     pub verdict: Verdict,
     /// Broken promises, of clients' histories and of nodes' states.
     pub violations: Vec<String>,
-    /// What was done to the nodes, and when.
-    pub story: Vec<String>,
+    /// What the clients saw, and what was done to the nodes.
+    pub history: History,
     /// Of everything that was seen. The same seed gives the same.
     pub trace: String,
 }
@@ -109,11 +110,14 @@ pub fn run(seed: u64, defect: Option<Defect>) -> Outcome {
     if defect == Some(Defect::FastClocks) {
         plan.rates_ppm = [500_000; 3];
     }
-    run_plan(seed, random, plan, defect)
+    run_plan(seed, random, plan, defect, None)
 }
 
+/// A client with something special to do, beside the others. The last of the world's rooms is its own.
+pub type Guest = fn(Arc<World>) -> BoxFuture<'static, ()>;
+
 /// Runs a plan to its end; all that it leaves open follows from `random`.
-pub fn run_plan(seed: u64, mut random: StdRng, plan: Plan, defect: Option<Defect>) -> Outcome {
+pub fn run_plan(seed: u64, mut random: StdRng, plan: Plan, defect: Option<Defect>, guest: Option<Guest>) -> Outcome {
     quorate::random::seed_thread(random.random());
     let folder = memory_folder();
     let machines: Vec<Arc<Machine>> = (0..3)
@@ -139,7 +143,7 @@ pub fn run_plan(seed: u64, mut random: StdRng, plan: Plan, defect: Option<Defect
     let world = World::new(SimulatedOutside, 3, ROOMS + 1, random.random());
     let signals = Arc::new(Signals::default());
     let founded = Arc::new(AtomicBool::new(false));
-    sim.client("clients", use_the_cluster(world.clone(), signals.clone(), founded.clone(), plan.clone()));
+    sim.client("clients", use_the_cluster(world.clone(), signals.clone(), founded.clone(), plan.clone(), guest));
 
     let mut stage = Stage {
         sim,
@@ -177,12 +181,8 @@ pub fn run_plan(seed: u64, mut random: StdRng, plan: Plan, defect: Option<Defect
         snapshots_sent: stage.machines.iter().map(|machine| machine.snapshots_sent.load(Ordering::Relaxed)).sum(),
         verdict,
         violations,
-        story: history
-            .faults
-            .iter()
-            .map(|fault| format!("{} to {}: {}", fault.from, fault.undone, fault.name))
-            .collect(),
         trace: trace(&history),
+        history,
     }
 }
 
@@ -230,11 +230,15 @@ async fn use_the_cluster(
     signals: Arc<Signals>,
     founded: Arc<AtomicBool>,
     plan: Plan,
+    guest: Option<Guest>,
 ) -> turmoil::Result {
     while !founded.load(Ordering::Relaxed) {
         sleep(10 * MILLI).await;
     }
     let mut clients = tokio::task::JoinSet::new();
+    if let Some(guest) = guest {
+        clients.spawn(guest(world.clone()));
+    }
     for room in 0..ROOMS {
         for wait_seconds in [0, plan.wait_seconds, plan.wait_seconds] {
             clients.spawn(world.client().contend(room, wait_seconds));

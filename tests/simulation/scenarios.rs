@@ -1,25 +1,33 @@
 //! The exact sequence of events of each bug that was found, so that it stays found.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
 
 use quorate::config::RaftTuning;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
+use crate::clients::{World, sleep};
 use crate::history::{MILLI, SECOND};
 use crate::plan::{Act, Event, Plan};
-use crate::run::{Outcome, run_plan};
+use crate::run::{Guest, Outcome, run_plan};
 
 type Scenario = fn() -> Outcome;
 
 /// By name, as they are run.
-pub const ALL: [(&str, Scenario); 1] = [("a_lost_answer_to_a_snapshot", a_lost_answer_to_a_snapshot)];
+pub const ALL: [(&str, Scenario); 2] = [
+    ("a_lost_answer_to_a_snapshot", a_lost_answer_to_a_snapshot),
+    ("a_try_that_outlived_its_caller", a_try_that_outlived_its_caller),
+];
 
 fn act(pause: u64, lasts: u64, event: Event) -> Act {
     Act { pause, lasts, event: Some(event) }
 }
 
-fn play(script: Vec<Act>, seed: u64) -> Outcome {
+fn play(script: Vec<Act>, seed: u64, guest: Option<Guest>) -> Outcome {
     let raft_election_timeout = Duration::from_millis(500);
     let tuning = RaftTuning {
         heartbeat: Duration::from_millis(100),
@@ -36,7 +44,7 @@ fn play(script: Vec<Act>, seed: u64) -> Outcome {
         script: Some(script),
         gone_at_last: None,
     };
-    run_plan(seed, StdRng::seed_from_u64(seed), plan, None)
+    run_plan(seed, StdRng::seed_from_u64(seed), plan, None, guest)
 }
 
 /// A raft follower that was away needs a snapshot, and its answer to that is lost. It was sent nothing else for a
@@ -48,5 +56,29 @@ fn a_lost_answer_to_a_snapshot() -> Outcome {
         let pause = if to == 0 { 12 * SECOND - 10 * MILLI } else { 0 };
         script.push(act(pause, 6 * SECOND, Event::CutOneWay { from: 1, to }));
     }
-    play(script, 1)
+    play(script, 1, None)
+}
+
+/// A caller with a key waits at a node that has just been started and is cut off, so that it knows no raft leader; hangs
+/// up, wins elsewhere and resigns. The first node went on trying for it, and won the room again, for nobody.
+fn a_try_that_outlived_its_caller() -> Outcome {
+    let restart = Event::Kill { places: vec![CUT_OFF], power_cut: false, down: 10 * MILLI };
+    let script = vec![act(0, 0, restart), act(12 * MILLI, 3_500 * MILLI, Event::Isolate { place: CUT_OFF })];
+    play(script, 2, Some(hang_up_and_come_again))
+}
+
+/// Not the raft leader, with that seed.
+const CUT_OFF: usize = 1;
+
+fn hang_up_and_come_again(world: Arc<World>) -> BoxFuture<'static, ()> {
+    async move {
+        let room = world.rooms.len() - 1;
+        // The node is cut off two seconds after the foundation.
+        sleep(2_100 * MILLI).await;
+        let mut client = world.client().at(CUT_OFF);
+        let holding = client.campaign_elsewhere_after(room, 1_200 * MILLI).await.expect("nobody else wants this room");
+        assert!(client.resign(&holding).await, "two nodes serve");
+        sleep(6 * SECOND).await;
+    }
+    .boxed()
 }
