@@ -37,9 +37,12 @@ async fn carry(mut reads: impl AsyncRead + Unpin, mut writes: impl AsyncWrite + 
 
 /// Openraft gives each append as long as one heartbeat interval, and its messages were given no more. Nodes 70 ms
 /// apart then confirmed nothing at all, though their heartbeats arrived and kept a raft leader in office.
+///
+/// Openraft also ends each heartbeat after one interval, whatever we do, and takes no write once nothing was confirmed
+/// for a raft election timeout. So that one is longer here than the second between two ticks.
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_that_are_further_apart_than_a_heartbeat_serve() {
-    let mut cluster = Cluster::three_not_started(&[]);
+    let mut cluster = Cluster::three_not_started(&["--raft-election-timeout", "2s"]);
     let mut peers = Vec::new();
     for node in &cluster.nodes {
         let front = SocketAddr::from((fresh_address(), 7401));
