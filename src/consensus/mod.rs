@@ -303,6 +303,10 @@ fn raft_config(settings: &ConsensusSettings) -> Result<openraft::Config, Consens
         // The committed position isn't flushed, so a restarted raft leader could serve state older than it
         // has shown; and its reign would go on without an entry of its own to take a licence from.
         enable_leader_restore: Some(false),
+        // A raft leader that is heard and hears nothing, or only after openraft has ended its heartbeats, would stay
+        // and refuse every write. So it falls silent for as long as it takes the others to elect one of them, and
+        // heartbeats come again in turn, for if they can't.
+        quorum_loss_probe_interval: Some(2 * millis(settings.raft_election_timeout)),
         ..openraft::Config::default()
     };
     config.validate().map_err(|error| ConsensusError::Setup(error.to_string()))
