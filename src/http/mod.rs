@@ -23,6 +23,7 @@ pub mod peers;
 mod rooms;
 mod router;
 mod serve;
+mod shares;
 mod watch;
 
 #[cfg(test)]
@@ -98,7 +99,7 @@ struct Edge {
     random: Arc<dyn Random>,
     access: gate::Access,
     admission: limits::Admission,
-    streams: Arc<limits::Streams>,
+    streams: limits::Streams,
 }
 
 impl Edge {
