@@ -1,6 +1,7 @@
 //! The client listener: JSON in, JSON out. Nothing about rooms is decided here.
 //!
 //! ```text
+//! caller ───► connections   is there a place for one more, and for one more of this caller?
 //! request ──► envelope   request id, one trace event, and errors made into JSON, whoever made them
 //!             gate       may this caller use elections at all?      (election routes only)
 //!             limits     is there room for it now?                  (election routes only)
@@ -12,6 +13,7 @@
 //! guarded unless it says otherwise.
 
 mod client_address;
+mod connections;
 mod envelope;
 mod error;
 mod extract;
@@ -36,6 +38,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use secrecy::SecretString;
 
+pub use connections::ConnectionLimits;
 pub use router::build_router;
 pub use serve::Serving;
 
@@ -89,6 +92,13 @@ impl Default for HttpSettings {
             body_bytes_max: 16 * 1024,
             body_deadline: Duration::from_secs(10),
         }
+    }
+}
+
+impl HttpSettings {
+    /// How many connections can be of use: a request or a stream on more of them would be turned away.
+    pub fn connections_of_use(&self) -> usize {
+        self.requests_in_flight_max.saturating_mul(2).saturating_add(self.streams_max)
     }
 }
 
