@@ -110,6 +110,38 @@ async fn idle_connections_take_neither_the_disk_nor_the_holders_nor_the_peers_of
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_raft_leader_without_a_place_for_clients_stays_raft_leader_and_decides_for_its_peers() {
+    // Long enough that a machine which is busy with other tests doesn't end a reign.
+    let mut cluster = Cluster::three_not_started(&["--raft-election-timeout", "2s"]);
+    for node in &mut cluster.nodes {
+        // 205 of them are set aside for the disk and the peers.
+        node.settings.ulimit = Some("-n 256");
+        node.start_again();
+    }
+    cluster.ready().await;
+    let [leader, follower] = [cluster.raft_leader().await, cluster.follower().await].map(|place| &cluster.nodes[place]);
+    let raft_term = leader.status().await.unwrap()["raft_term"].clone();
+    let room = "crowded-room";
+    let held = Held::from_answer(room, &campaign(&follower.url(), room, "worker-a", 300).await);
+    let stop = Arc::new(AtomicBool::new(false));
+    let holder = tokio::spawn(keep_renewing(Line::open(follower).await, held, stop.clone()));
+
+    let mut crowd = Vec::new();
+    for host in 1..=60 {
+        crowd.extend(idle(leader, Ipv4Addr::new(127, 0, 1, host), 1).await);
+    }
+    eventually("the raft leader is full", || async {
+        leader.output().contains("all connections are taken").then_some(())
+    })
+    .await;
+    wrote_to_its_disk(leader).await;
+    stop.store(true, Ordering::Relaxed);
+    let (renewals, slowest) = holder.await.unwrap();
+    println!("{renewals} renewals by way of a full raft leader; the slowest took {slowest:?}");
+    assert_eq!(follower.status().await.unwrap()["raft_term"], raft_term);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_connection_that_can_not_be_accepted_waits_and_the_node_goes_on() {
     let cluster = Cluster::single().await;
     let node = &cluster.nodes[0];
