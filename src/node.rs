@@ -1,5 +1,7 @@
 //! One node: puts the parts together, runs them, and stops them in order.
 
+mod open_files;
+
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -9,11 +11,12 @@ use axum::Router;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
+use self::open_files::OpenFiles;
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
 use crate::consensus::{Consensus, ConsensusError, ConsensusSettings, Founding, Parts};
 use crate::http::peers::{PeerContext, build_peer_router};
-use crate::http::{HttpSettings, Serving, build_router};
+use crate::http::{ConnectionLimits, HttpSettings, Serving, build_router};
 use crate::peer::{Carrier, ClusterSecret, HttpCarrier, PeerError, Transport};
 use crate::raft_types::Node as NodeInfo;
 use crate::random::{Random, SystemRandom};
@@ -86,14 +89,19 @@ impl From<std::io::Error> for NodeError {
 /// # Errors
 /// If it can't start, or its raft core or disk fails later.
 pub async fn run(config: Config, when_ready: impl FnOnce(SocketAddr) + Send + 'static) -> Result<(), NodeError> {
+    let open_files = OpenFiles::claim(&config, http_settings(&config).connections_of_use())?;
     // Both ports first: nothing on the disk is touched by a node that can't listen.
     let (client_listener, listen) = bind("--listen", config.listen)?;
     let (peer_listener, peer_listen) = bind("--peer-listen", config.peer_listen)?;
     let mut stop = StopSignals::new()?;
 
     let node = Node::start(&config, Outside::real()?, listen, peer_listen).await?;
-    let peer_serving = Serving::start(peer_listener, node.peer_router())?;
-    let client_serving = Serving::start(client_listener, node.client_router(&config))?;
+    let limits = |max| ConnectionLimits { max, per_address_max: max / 2, trusted_proxies: Vec::new() };
+    let peer_limits = limits(open_files.peer_connections);
+    let peer_serving = Serving::start(peer_listener, peer_limits, node.peer_router())?;
+    let client_limits = limits(open_files.client_connections);
+    let client_limits = ConnectionLimits { trusted_proxies: config.trusted_proxies.clone(), ..client_limits };
+    let client_serving = Serving::start(client_listener, client_limits, node.client_router(&config))?;
     tracing::info!(%listen, %peer_listen, name = %config.name, data_dir = %config.data_dir.display(), "listening");
 
     let consensus = node.consensus.clone();

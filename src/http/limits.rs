@@ -1,7 +1,6 @@
 //! How much of a node one client, or all of them, can take up.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,6 +20,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::Edge;
 use super::client_address::ClientKey;
 use super::error::HttpError;
+use super::shares::{Share, Shares};
 
 /// Counts the room creations and campaigns of each client, as a token bucket.
 ///
@@ -152,12 +152,12 @@ pub fn places(requests_in_flight_max: usize) -> Arc<Semaphore> {
     Arc::new(Semaphore::new(requests_in_flight_max.min(Semaphore::MAX_PERMITS)))
 }
 
-/// Counts open watch streams. Its table has no more entries than there are streams.
+/// Counts open watch streams.
 pub struct Streams {
-    open: Mutex<HashMap<ClientKey, usize>>,
-    per_client_max: usize,
-    max: usize,
     places: Arc<Semaphore>,
+    max: usize,
+    shares: Arc<Shares>,
+    per_client_max: usize,
 }
 
 impl Streams {
@@ -165,44 +165,25 @@ impl Streams {
     const RETRY_AFTER: Duration = Duration::from_secs(10);
 
     /// No streams yet.
-    pub fn new(per_client_max: usize, streams_max: usize) -> Arc<Self> {
-        Arc::new(Self { open: Mutex::default(), per_client_max, max: streams_max, places: places(streams_max) })
+    pub fn new(per_client_max: usize, streams_max: usize) -> Self {
+        Self { places: places(streams_max), max: streams_max, shares: Shares::new(per_client_max), per_client_max }
     }
 
     /// A place for one more stream of this client.
-    pub fn open(self: &Arc<Self>, client: ClientKey) -> Result<StreamPlace, HttpError> {
+    pub fn open(&self, client: ClientKey) -> Result<StreamPlace, HttpError> {
         let over = |limit| HttpError::OverLimit { limit, retry_after: Self::RETRY_AFTER };
-        let place = self
-            .places
-            .clone()
-            .try_acquire_owned()
-            .map_err(|_| over(format!("{} watch streams per node", self.max)))?;
-        let mut open = lock(&self.open);
-        let count = open.get(&client).copied().unwrap_or(0);
-        if count >= self.per_client_max {
-            return Err(over(format!("{} watch streams a client per node", self.per_client_max)));
-        }
-        open.insert(client, count + 1);
-        Ok(StreamPlace { streams: Arc::clone(self), client, _place: place })
+        let place = self.places.clone().try_acquire_owned();
+        let place = place.map_err(|_| over(format!("{} watch streams per node", self.max)))?;
+        let share = self.shares.take(client);
+        let share = share.ok_or_else(|| over(format!("{} watch streams a client per node", self.per_client_max)))?;
+        Ok(StreamPlace { _place: place, _share: share })
     }
 }
 
 /// Held for as long as a stream is open.
 pub struct StreamPlace {
-    streams: Arc<Streams>,
-    client: ClientKey,
     _place: OwnedSemaphorePermit,
-}
-
-impl Drop for StreamPlace {
-    fn drop(&mut self) {
-        if let Entry::Occupied(mut entry) = lock(&self.streams.open).entry(self.client) {
-            *entry.get_mut() -= 1;
-            if *entry.get() == 0 {
-                entry.remove();
-            }
-        }
-    }
+    _share: Share,
 }
 
 /// A lock whose holder panicked is taken all the same: a count that is off by one is better than no service.
@@ -289,7 +270,6 @@ mod tests {
         let other = streams.open(client(2)).unwrap();
         assert!(streams.open(client(3)).is_err(), "three in all");
         drop((first, other));
-        let _third = streams.open(client(1)).unwrap();
-        assert_eq!(lock(&streams.open).len(), 1);
+        streams.open(client(1)).unwrap();
     }
 }

@@ -1,6 +1,7 @@
 //! The client listener: JSON in, JSON out. Nothing about rooms is decided here.
 //!
 //! ```text
+//! caller ───► connections   is there a place for one more, and for one more of this caller?
 //! request ──► envelope   request id, one trace event, and errors made into JSON, whoever made them
 //!             gate       may this caller use elections at all?      (election routes only)
 //!             limits     is there room for it now?                  (election routes only)
@@ -12,6 +13,7 @@
 //! guarded unless it says otherwise.
 
 mod client_address;
+mod connections;
 mod envelope;
 mod error;
 mod extract;
@@ -23,6 +25,7 @@ pub mod peers;
 mod rooms;
 mod router;
 mod serve;
+mod shares;
 mod watch;
 
 #[cfg(test)]
@@ -35,6 +38,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use secrecy::SecretString;
 
+pub use connections::ConnectionLimits;
 pub use router::build_router;
 pub use serve::Serving;
 
@@ -91,6 +95,13 @@ impl Default for HttpSettings {
     }
 }
 
+impl HttpSettings {
+    /// How many connections can be of use: a request or a stream on more of them would be turned away.
+    pub fn connections_of_use(&self) -> usize {
+        self.requests_in_flight_max.saturating_mul(2).saturating_add(self.streams_max)
+    }
+}
+
 /// What all handlers share.
 struct Edge {
     service: RoomService,
@@ -98,7 +109,7 @@ struct Edge {
     random: Arc<dyn Random>,
     access: gate::Access,
     admission: limits::Admission,
-    streams: Arc<limits::Streams>,
+    streams: limits::Streams,
 }
 
 impl Edge {

@@ -7,8 +7,9 @@ use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use axum::Router;
-use axum_server::accept::NoDelayAcceptor;
 use axum_server::{Handle, Server};
+
+use super::connections::{ConnectionLimits, LimitedListener, PeerAddress, Seldom};
 
 /// How long a client may take to send the head of a request. Slower ones hold a connection open for nothing.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -22,24 +23,34 @@ const UNREAD_TIMEOUT_MS: u32 = 15_000;
 
 /// A listener that is being served.
 pub struct Serving {
-    handle: Handle<SocketAddr>,
+    handle: Handle<PeerAddress>,
     task: tokio::task::JoinHandle<std::io::Result<()>>,
 }
 
 impl Serving {
-    /// Serves a router on a listener that is bound already.
+    /// Serves a router on a listener that is bound already, to as many connections as it may have.
     ///
     /// # Errors
     /// If the listener can't be handed to the runtime.
-    pub fn start(listener: TcpListener, router: Router) -> std::io::Result<Self> {
+    pub fn start(listener: TcpListener, limits: ConnectionLimits, router: Router) -> std::io::Result<Self> {
         // Accepted connections have it from their listener.
         #[cfg(target_os = "linux")]
         rustix::net::sockopt::set_tcp_user_timeout(&listener, UNREAD_TIMEOUT_MS)?;
+        listener.set_nonblocking(true)?;
+        let listener = LimitedListener::new(tokio::net::TcpListener::from_std(listener)?, limits);
         let handle = Handle::new();
-        let mut server: Server<SocketAddr, NoDelayAcceptor> =
+        let failing = Seldom::default();
+        let mut server: Server<PeerAddress> = Server::from_listener(listener)
+            .handle(handle.clone())
+            // The server itself waits a moment after a failure, and goes on.
+            .accept_error_handler(move |_, error| {
+                if failing.is_due() {
+                    tracing::warn!(%error, "a connection was not accepted; trying on");
+                }
+            })
             // HTTP/1 only: while a server waits to see which HTTP a client speaks, none of its timeouts run yet, so
             // that a connection which says nothing, or has begun to speak HTTP/2, stays open for ever.
-            axum_server::from_tcp(listener)?.handle(handle.clone()).acceptor(NoDelayAcceptor::new()).http1_only();
+            .http1_only();
         server.http_builder().http1().header_read_timeout(HEAD_TIMEOUT).max_buf_size(HEAD_BYTES_MAX);
         let service = router.into_make_service_with_connect_info::<SocketAddr>();
         let task = tokio::spawn(async move { server.serve(service).await });

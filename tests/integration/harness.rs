@@ -38,12 +38,15 @@ pub struct NodeSettings {
     pub address: Ipv4Addr,
     pub data_dir: PathBuf,
     pub args: Vec<String>,
+    /// Arguments of the shell's `ulimit`, if it is to be called first.
+    pub ulimit: Option<&'static str>,
 }
 
 impl NodeSettings {
     /// One node by itself, with its data in `folder`.
     pub fn single(folder: &Path) -> NodeSettings {
-        NodeSettings { name: "n1".into(), address: fresh_address(), data_dir: folder.join("n1"), args: Vec::new() }
+        let (name, data_dir) = ("n1".into(), folder.join("n1"));
+        NodeSettings { name, address: fresh_address(), data_dir, args: Vec::new(), ulimit: None }
     }
 
     pub fn url(&self) -> String {
@@ -55,7 +58,11 @@ impl NodeSettings {
     }
 
     pub fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_quorate"));
+        let program = env!("CARGO_BIN_EXE_quorate");
+        let mut command = Command::new(if self.ulimit.is_some() { "/bin/sh" } else { program });
+        if let Some(limit) = self.ulimit {
+            command.args(["-c", &format!("ulimit {limit} && exec \"$0\" \"$@\""), program]);
+        }
         command
             .args(["serve", "--name", &self.name])
             .args(["--listen", &format!("{}:7400", self.address)])
@@ -177,12 +184,17 @@ impl Cluster {
     }
 
     pub async fn single_with(args: &[&str]) -> Cluster {
-        let folder = tempfile::tempdir().unwrap();
-        let args = args.iter().map(ToString::to_string).collect();
-        let settings = NodeSettings { args, ..NodeSettings::single(folder.path()) };
-        let cluster = Cluster { nodes: vec![Node::start(settings)], _folder: folder };
+        let cluster = Self::single_not_ready(args, None);
         cluster.ready().await;
         cluster
+    }
+
+    /// One node, started by a shell that has called `ulimit` with these arguments.
+    pub fn single_not_ready(args: &[&str], ulimit: Option<&'static str>) -> Cluster {
+        let folder = tempfile::tempdir().unwrap();
+        let args = args.iter().map(ToString::to_string).collect();
+        let settings = NodeSettings { args, ulimit, ..NodeSettings::single(folder.path()) };
+        Cluster { nodes: vec![Node::start(settings)], _folder: folder }
     }
 
     /// Three nodes with a cluster secret.
@@ -207,7 +219,8 @@ impl Cluster {
             let mut args: Vec<String> = args.iter().map(ToString::to_string).collect();
             args.extend(["--peers".into(), peers.join(",")]);
             args.extend(["--cluster-secret-file".into(), secret.display().to_string()]);
-            let settings = NodeSettings { name: (*name).into(), address, data_dir: folder.path().join(name), args };
+            let (name, data_dir) = (name.to_string(), folder.path().join(name));
+            let settings = NodeSettings { name, address, data_dir, args, ulimit: None };
             Node { settings, child: None, output: Arc::default() }
         });
         Cluster { nodes: nodes.collect(), _folder: folder }

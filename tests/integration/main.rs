@@ -16,6 +16,7 @@ mod contract;
 mod contract_limits;
 mod contract_outcomes;
 mod contract_waiting;
+mod crowd;
 mod disk;
 mod far_apart;
 mod hold;

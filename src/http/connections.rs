@@ -1,0 +1,261 @@
+//! Accepts connections, as many as there is room for.
+//!
+//! Each connection takes an open file, and the storage needs some too: without a limit here, whoever opens enough
+//! connections has the next write to the disk fail, and with it the node.
+//!
+//! - When all places are taken, no more are accepted. The kernel keeps the next ones waiting in the listener's
+//!   backlog, so that a short rush is late and nothing else; once the backlog is full as well, connecting times out,
+//!   and a load balancer or a client knows that it has asked for nothing and may go elsewhere. To accept and close
+//!   would leave it with a request that was sent and not answered.
+//! - Who has its share of them already is closed at once, without a word: it must not wait in front of others. A
+//!   trusted proxy has no share, since it is many clients.
+//!
+//! A place doesn't stay taken for nothing: see the time limits in `serve`.
+
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::extract::connect_info::Connected;
+use axum_server::{AddrListener, Address};
+use ipnet::IpNet;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+use super::client_address::ClientKey;
+use super::shares::{Share, Shares};
+
+/// How many connections a listener may have.
+#[derive(Debug, Clone)]
+pub struct ConnectionLimits {
+    /// Open at a time.
+    pub max: usize,
+    /// Of these, from one address.
+    pub per_address_max: usize,
+    /// Those that may have all of them.
+    pub trusted_proxies: Vec<IpNet>,
+}
+
+/// A listener that keeps to limits.
+pub struct LimitedListener {
+    listener: TcpListener,
+    limits: ConnectionLimits,
+    places: Arc<Semaphore>,
+    shares: Arc<Shares>,
+    full: Seldom,
+    greedy: Seldom,
+}
+
+impl LimitedListener {
+    /// A listener without connections yet.
+    pub fn new(listener: TcpListener, limits: ConnectionLimits) -> Self {
+        let places = Arc::new(Semaphore::new(limits.max.min(Semaphore::MAX_PERMITS)));
+        let shares = Shares::new(limits.per_address_max);
+        Self { listener, limits, places, shares, full: Seldom::default(), greedy: Seldom::default() }
+    }
+
+    async fn place(&self) -> OwnedSemaphorePermit {
+        if self.places.available_permits() == 0 && self.full.is_due() {
+            let (max, listener) = (self.limits.max, self.listener.local_addr().ok());
+            tracing::warn!(max, ?listener, "all connections are taken; new ones wait until one ends");
+        }
+        self.places.clone().acquire_owned().await.expect("the places are never closed")
+    }
+
+    /// What is counted for who calls from this address; nothing for a trusted proxy.
+    fn share(&self, peer: SocketAddr) -> Result<Option<Share>, NoShareLeft> {
+        let address = peer.ip().to_canonical();
+        if self.limits.trusted_proxies.iter().any(|network| network.contains(&address)) {
+            return Ok(None);
+        }
+        let share = self.shares.take(ClientKey::of(address));
+        if share.is_none() && self.greedy.is_due() {
+            let max = self.limits.per_address_max;
+            tracing::warn!(%address, max, "an address has its share of the connections; more of its own are closed");
+        }
+        share.map(Some).ok_or(NoShareLeft)
+    }
+}
+
+/// This address has as many connections as it may.
+struct NoShareLeft;
+
+impl AddrListener<Connection, PeerAddress> for LimitedListener {
+    async fn bind_to(_: PeerAddress) -> io::Result<Self> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "a listener is bound before it gets its limits"))
+    }
+
+    async fn accept_stream(&self) -> io::Result<(Connection, PeerAddress)> {
+        let place = self.place().await;
+        loop {
+            let (stream, peer) = self.listener.accept().await?;
+            if let Ok(share) = self.share(peer) {
+                // One that is gone already is noticed at its first read.
+                let _ = stream.set_nodelay(true);
+                return Ok((Connection { stream, _place: place, _share: share }, PeerAddress(peer)));
+            }
+        }
+    }
+
+    fn get_local_addr(&self) -> io::Result<PeerAddress> {
+        self.listener.local_addr().map(PeerAddress)
+    }
+}
+
+/// Where a connection comes from.
+#[derive(Debug, Clone, Copy)]
+pub struct PeerAddress(SocketAddr);
+
+impl Address for PeerAddress {
+    type Stream = Connection;
+    type Listener = LimitedListener;
+}
+
+impl Connected<PeerAddress> for SocketAddr {
+    fn connect_info(PeerAddress(address): PeerAddress) -> Self {
+        address
+    }
+}
+
+/// A connection, and its place. The file is closed before the place is given back.
+pub struct Connection {
+    stream: TcpStream,
+    _share: Option<Share>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context, into: &mut ReadBuf) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, into)
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context,
+        pieces: &[IoSlice],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, pieces)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
+
+/// Lets a trace event through once a minute, so that whoever causes it by the thousand fills no disk with it.
+#[derive(Default)]
+pub struct Seldom {
+    last: Mutex<Option<Instant>>,
+}
+
+impl Seldom {
+    const EVERY: Duration = Duration::from_secs(60);
+
+    /// Whether to let one through now.
+    pub fn is_due(&self) -> bool {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = last.is_none_or(|last| last.elapsed() >= Self::EVERY);
+        if is_due {
+            *last = Some(Instant::now());
+        }
+        is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use tokio::net::TcpSocket;
+
+    use super::*;
+
+    /// A listener on an address of its own, and where it is.
+    async fn listener(max: usize, per_address_max: usize, trusted: &str) -> (LimitedListener, SocketAddr) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let limits = ConnectionLimits { max, per_address_max, trusted_proxies: vec![trusted.parse().unwrap()] };
+        (LimitedListener::new(listener, limits), address)
+    }
+
+    async fn call(from: [u8; 4], to: SocketAddr) -> TcpStream {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind((Ipv4Addr::from(from), 0).into()).unwrap();
+        socket.connect(to).await.unwrap()
+    }
+
+    /// The address of the next one, or `None` if there is no place for it now.
+    async fn accept(listener: &LimitedListener) -> Option<(Connection, [u8; 4])> {
+        // All that is to be accepted is in the backlog already.
+        let accepted = tokio::time::timeout(Duration::from_millis(200), listener.accept_stream()).await.ok()?;
+        let (connection, PeerAddress(peer)) = accepted.unwrap();
+        let SocketAddr::V4(peer) = peer else { panic!("{peer}") };
+        Some((connection, peer.ip().octets()))
+    }
+
+    #[tokio::test]
+    async fn when_all_places_are_taken_the_next_one_waits_for_the_first_that_ends() {
+        let (listener, address) = listener(2, 2, "10.0.0.0/8").await;
+        let mut callers = Vec::new();
+        for host in 1..=3 {
+            callers.push(call([127, 0, 1, host], address).await);
+        }
+        let first = accept(&listener).await.unwrap();
+        let second = accept(&listener).await.unwrap();
+        assert_eq!((first.1, second.1), ([127, 0, 1, 1], [127, 0, 1, 2]));
+        assert!(accept(&listener).await.is_none(), "two at a time");
+        drop(first);
+        assert_eq!(accept(&listener).await.unwrap().1, [127, 0, 1, 3]);
+    }
+
+    #[tokio::test]
+    async fn who_has_its_share_is_passed_over_and_a_trusted_proxy_is_not() {
+        let (listener, address) = listener(4, 1, "127.0.2.0/24").await;
+        let mut callers = Vec::new();
+        for host in [[127, 0, 1, 1], [127, 0, 1, 1], [127, 0, 2, 1], [127, 0, 2, 1], [127, 0, 1, 9]] {
+            callers.push(call(host, address).await);
+        }
+        let mut accepted = Vec::new();
+        while let Some(next) = accept(&listener).await {
+            accepted.push(next);
+        }
+        let from: Vec<[u8; 4]> = accepted.iter().map(|(_, from)| *from).collect();
+        assert_eq!(from, [[127, 0, 1, 1], [127, 0, 2, 1], [127, 0, 2, 1], [127, 0, 1, 9]]);
+        let mut byte = [0];
+        callers[1].readable().await.unwrap();
+        assert_eq!(callers[1].try_read(&mut byte).unwrap(), 0, "closed");
+
+        accepted.clear();
+        callers.push(call([127, 0, 1, 1], address).await);
+        assert_eq!(accept(&listener).await.unwrap().1, [127, 0, 1, 1], "what has ended doesn't count");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_trace_event_comes_once_a_minute() {
+        let seldom = Seldom::default();
+        assert!(seldom.is_due() && !seldom.is_due());
+        tokio::time::advance(Duration::from_secs(59)).await;
+        assert!(!seldom.is_due());
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(seldom.is_due() && !seldom.is_due());
+    }
+}

@@ -1,0 +1,193 @@
+//! More connections than a node has room for, and fewer open files than it is used to.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+use serde_json::json;
+use tokio::net::{TcpSocket, TcpStream};
+
+use crate::harness::{Cluster, Held, Node, campaign, eventually, get};
+use crate::raw_line::Line;
+
+/// With these a node of its own has 19 places for clients, and 9 of them for one address.
+const FEW_FILES: &str = "-n 128";
+
+/// Connections that say nothing.
+async fn idle(node: &Node, from: Ipv4Addr, count: usize) -> Vec<TcpStream> {
+    let mut connections = Vec::new();
+    for _ in 0..count {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind((from, 0).into()).unwrap();
+        connections.push(socket.connect((node.settings.address, 7400).into()).await.unwrap());
+    }
+    connections
+}
+
+fn open_files(node: &Node) -> usize {
+    std::fs::read_dir(format!("/proc/{}/fd", node.pid())).unwrap().count()
+}
+
+fn watermark_written_at(node: &Node) -> SystemTime {
+    std::fs::metadata(node.settings.data_dir.join("watermark")).unwrap().modified().unwrap()
+}
+
+/// Waits until the node has opened and written a file twice more, which it does once a second while leases change.
+async fn wrote_to_its_disk(node: &Node) {
+    for _ in 0..2 {
+        let before = watermark_written_at(node);
+        let is_new = async || (watermark_written_at(node) > before).then_some(());
+        eventually("another write of the watermark", is_new).await;
+    }
+}
+
+/// Any answer: a stranger gets no more from there.
+async fn answers_peers(node: &Node) -> bool {
+    get(&node.settings.peer_url()).await.is_some()
+}
+
+/// Renews over one connection until it is told to stop. Gives the number of renewals, and how long the slowest took.
+async fn keep_renewing(mut line: Line, held: Held, stop: Arc<AtomicBool>) -> (u64, Duration) {
+    let body = json!({"leader_token": held.token, "metadata": "m".repeat(1000)}).to_string();
+    let request = format!(
+        "POST /elections/{}/renew HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n\
+         {body}",
+        held.room,
+        body.len()
+    );
+    let (mut count, mut slowest) = (0, Duration::ZERO);
+    while !stop.load(Ordering::Relaxed) {
+        let asked_at = Instant::now();
+        line.say(request.as_bytes()).await;
+        let reply = line.hear(false).await.expect("the holder's connection stays open");
+        assert_eq!(reply.status, 200, "{reply:?}");
+        slowest = slowest.max(asked_at.elapsed());
+        count += 1;
+    }
+    (count, slowest)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn idle_connections_take_neither_the_disk_nor_the_holders_nor_the_peers_of_a_node() {
+    let cluster = Cluster::single_not_ready(&[], Some(FEW_FILES));
+    cluster.ready().await;
+    let node = &cluster.nodes[0];
+    let room = "crowded-room";
+    let held = Held::from_answer(room, &campaign(&node.url(), room, "worker-a", 300).await);
+    let stop = Arc::new(AtomicBool::new(false));
+    let holder = tokio::spawn(keep_renewing(Line::open(node).await, held, stop.clone()));
+
+    // From one address, which gets its share. The others have the rest.
+    let _greedy = idle(node, Ipv4Addr::new(127, 0, 0, 2), 300).await;
+    wrote_to_its_disk(node).await;
+    assert!(node.is_ready().await, "seen from another address");
+    assert!(answers_peers(node).await);
+
+    // From many addresses: all places are taken, and those without one wait.
+    let mut crowd = Vec::new();
+    for host in 1..=20 {
+        crowd.extend(idle(node, Ipv4Addr::new(127, 0, 1, host), 1).await);
+    }
+    let mut late = Line::open(node).await;
+    let came_at = Instant::now();
+    late.say(b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    eventually("the node says so", || async { node.output().contains("all connections are taken").then_some(()) })
+        .await;
+    wrote_to_its_disk(node).await;
+    assert!(answers_peers(node).await);
+    let files = open_files(node);
+    assert!(files < 128 - 32, "{files} open files leave nothing for the disk and the peers");
+
+    // Those who say nothing have to go after 10 s, and who has waited gets in.
+    assert_eq!(late.hear(false).await.expect("its turn comes").status, 200);
+    println!("{files} open files of 128; who came last was served after {:?}", came_at.elapsed());
+    stop.store(true, Ordering::Relaxed);
+    let (renewals, slowest) = holder.await.unwrap();
+    println!("meanwhile {renewals} renewals; the slowest took {slowest:?}");
+    eventually("the node is ready as before", || async { node.is_ready().await.then_some(()) }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_raft_leader_without_a_place_for_clients_stays_raft_leader_and_decides_for_its_peers() {
+    // Long enough that a machine which is busy with other tests doesn't end a reign.
+    let mut cluster = Cluster::three_not_started(&["--raft-election-timeout", "2s"]);
+    for node in &mut cluster.nodes {
+        // 205 of them are set aside for the disk and the peers.
+        node.settings.ulimit = Some("-n 256");
+        node.start_again();
+    }
+    cluster.ready().await;
+    let [leader, follower] = [cluster.raft_leader().await, cluster.follower().await].map(|place| &cluster.nodes[place]);
+    let raft_term = leader.status().await.unwrap()["raft_term"].clone();
+    let room = "crowded-room";
+    let held = Held::from_answer(room, &campaign(&follower.url(), room, "worker-a", 300).await);
+    let stop = Arc::new(AtomicBool::new(false));
+    let holder = tokio::spawn(keep_renewing(Line::open(follower).await, held, stop.clone()));
+
+    let mut crowd = Vec::new();
+    for host in 1..=60 {
+        crowd.extend(idle(leader, Ipv4Addr::new(127, 0, 1, host), 1).await);
+    }
+    eventually("the raft leader is full", || async {
+        leader.output().contains("all connections are taken").then_some(())
+    })
+    .await;
+    wrote_to_its_disk(leader).await;
+    stop.store(true, Ordering::Relaxed);
+    let (renewals, slowest) = holder.await.unwrap();
+    println!("{renewals} renewals by way of a full raft leader; the slowest took {slowest:?}");
+    assert_eq!(follower.status().await.unwrap()["raft_term"], raft_term);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_can_not_be_accepted_waits_and_the_node_goes_on() {
+    let cluster = Cluster::single().await;
+    let node = &cluster.nodes[0];
+    // Its disk has to be done first: what is due for it is written within a second.
+    let ready_at = Instant::now();
+    eventually("nothing is left to be written", || async {
+        let quiet = ready_at.elapsed().min(watermark_written_at(node).elapsed().unwrap_or_default());
+        (quiet > Duration::from_secs(3)).then_some(())
+    })
+    .await;
+    let pid = Pid::from_raw(i32::try_from(node.pid()).unwrap());
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    // It keeps the files that it has, and gets no more.
+    let before = prlimit(pid, Resource::Nofile, Rlimit { current: Some(4), maximum }).unwrap();
+    let mut line = Line::open(node).await;
+    line.say(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    let failed = || node.output().matches("a connection was not accepted").count();
+    eventually("the failure is told", || async { (failed() > 0).then_some(()) }).await;
+    prlimit(pid, Resource::Nofile, before).unwrap();
+    assert_eq!(line.hear(false).await.unwrap().status, 200);
+    assert!(node.is_ready().await);
+    assert_eq!(failed(), 1, "however often it was tried");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_takes_as_many_files_as_it_may_have_and_says_so_if_they_are_few() {
+    let limits = |node: &Node| {
+        let limits = std::fs::read_to_string(format!("/proc/{}/limits", node.pid())).unwrap();
+        let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+        line.split_whitespace().skip(3).take(2).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let cluster = Cluster::single_not_ready(&[], Some("-S -n 64"));
+    cluster.ready().await;
+    let [soft, hard] = &limits(&cluster.nodes[0])[..] else { panic!("two limits") };
+    assert_eq!(soft, hard);
+
+    let cluster = Cluster::single_not_ready(&[], Some("-n 1000"));
+    cluster.ready().await;
+    assert_eq!(limits(&cluster.nodes[0]), ["1000", "1000"]);
+    let output = cluster.nodes[0].output();
+    assert!(
+        output.contains("the limit of open files is low") && output.contains("\"open_files_max\":1000"),
+        "{output}"
+    );
+
+    let mut cluster = Cluster::single_not_ready(&[], Some("-n 100"));
+    assert_eq!(cluster.nodes[0].exit_code().await, Some(78));
+    assert!(cluster.nodes[0].output().contains("may have 100 files open, and needs 125"));
+}
