@@ -3,7 +3,7 @@
 //! Reads come from here, never from the disk. One lock guards it all, and is held for microseconds; nothing
 //! waits while holding it.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::broadcast;
@@ -31,8 +31,8 @@ struct State {
     applied: Option<LogId>,
     membership: StoredMembership,
     lease_clock: LeaseClock,
-    /// Only rooms that somebody watches.
-    watched: HashMap<RoomId, broadcast::Sender<RoomView>>,
+    /// Only rooms that somebody watches; in order, so that a snapshot is told of in the same order each time.
+    watched: BTreeMap<RoomId, broadcast::Sender<RoomView>>,
 }
 
 /// State and its position in the log, all of one moment.
@@ -62,7 +62,7 @@ impl Applied {
         };
         let mut lease_clock = LeaseClock::default();
         lease_clock.after_restore(rooms.log_time(), clock.now());
-        let state = State { rooms, applied, membership, lease_clock, watched: HashMap::new() };
+        let state = State { rooms, applied, membership, lease_clock, watched: BTreeMap::new() };
         Self { state: Arc::new(Mutex::new(state)), clock }
     }
 
