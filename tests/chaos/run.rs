@@ -1,14 +1,13 @@
 //! One run: nodes, clients, faults, rest, verdict.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::Ordering;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use crate::checker::{self, Verdict};
-use crate::clients::{KEY_CANARY, World, keep_watching, sleep};
+use crate::clients::{Crowd, KEY_CANARY, World, sleep};
 use crate::faults::{Scenario, Strike, strike};
 use crate::history::{Answer, Asked, Attempt, History, MILLI, Moment, SECOND, Sample, Seen};
 use crate::judge::rest::{REST_MAX, come_to_rest, report};
@@ -63,24 +62,9 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
     let args = ["--snapshot-every", "700", "--log-entries-kept", "1000"];
     let mut lab = Lab::start(scenario.gear(), &args).await?;
     let world = World::new(RealOutside::new(lab.urls()), 3, ROOMS + 1, seed);
-    let mut clients = tokio::task::JoinSet::new();
-    for room in 0..ROOMS {
-        for wait_seconds in [0, 0, 10] {
-            clients.spawn(world.client().contend(room, wait_seconds));
-        }
-    }
-    for _ in 0..3 {
-        clients.spawn(world.client().keep_reading());
-    }
-    let mut observers = tokio::task::JoinSet::new();
-    let mut open = Vec::new();
+    let mut crowd = Crowd::enter(&world, [0, 0, 10], 3);
     for node in 0..3 {
-        for room in 0..ROOMS {
-            let stream = Arc::new(AtomicU64::new(0));
-            open.push(stream.clone());
-            observers.spawn(keep_watching(world.clone(), node, room, stream));
-        }
-        observers.spawn(keep_sampling(world.clone(), node));
+        crowd.observers.spawn(keep_sampling(world.clone(), node));
     }
 
     let mut random = StdRng::seed_from_u64(seed);
@@ -133,13 +117,11 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
     sleep(2 * SECOND).await;
     let closed = now();
     world.closing.store(true, Ordering::SeqCst);
-    let all_ended =
-        tokio::time::timeout(Duration::from_secs(40), async { while clients.join_next().await.is_some() {} });
-    if all_ended.await.is_err() {
+    if !crowd.leave().await {
         trouble.push("clients that do not end".to_owned());
     }
-    let mut rest = come_to_rest(&world, &[0, 1, 2], &open).await;
-    observers.shutdown().await;
+    let mut rest = come_to_rest(&world, &[0, 1, 2], &crowd.open).await;
+    crowd.observers.shutdown().await;
     rest.not_served.extend(trouble.into_iter().chain(broken));
     let mut secrets = world.secrets.lock().unwrap().clone();
     // All would take long; the oldest have had the most time to leak.

@@ -71,6 +71,8 @@ impl NodeSettings {
             .arg(&self.data_dir)
             .args(&self.args)
             .env_clear()
+            // Means something only to nodes that are built with the feature of that name.
+            .envs(std::env::var_os("QUORATE_PLANTED_BUG").map(|bug| ("QUORATE_PLANTED_BUG", bug)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

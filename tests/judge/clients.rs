@@ -10,6 +10,7 @@ use futures::stream::BoxStream;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 use crate::history::{Answer, Asked, Attempt, LEASE, MILLI, Moment, Recorder, SECOND, Seen, Stop, WatchEvent};
 
@@ -181,23 +182,12 @@ impl Client {
         Told { answer, sent, secret, retry_after }
     }
 
-    /// Campaigns with a fresh key until the room is won, lost, or the key is given up. One who waits in haste hangs
-    /// up on its first node while that one is likely to be winning the room for it.
-    pub async fn campaign(&mut self, room: usize, wait_seconds: u64, hasty: bool) -> Result<Holding, Option<Moment>> {
-        self.campaign_with_patience(room, wait_seconds, hasty, None).await
-    }
-
-    /// Campaigns with a fresh key, at first for so long on one node.
-    #[allow(dead_code, reason = "only the simulation has a use for it")]
-    pub async fn campaign_elsewhere_after(&mut self, room: usize, first: Moment) -> Result<Holding, Option<Moment>> {
-        self.campaign_with_patience(room, 10, false, Some(first)).await
-    }
-
-    async fn campaign_with_patience(
+    /// Campaigns with a fresh key until the room is won, lost, or the key is given up. One who waits may hang up on its
+    /// first node after `first`: in haste, while that one is likely to be winning the room for it.
+    pub async fn campaign(
         &mut self,
         room: usize,
         wait_seconds: u64,
-        hasty: bool,
         first: Option<Moment>,
     ) -> Result<Holding, Option<Moment>> {
         self.keys += 1;
@@ -208,9 +198,8 @@ impl Client {
         loop {
             // Who waits may lose patience, and ask elsewhere with the same key.
             let limit = match wait_seconds {
-                _ if attempt == 0 && first.is_some() => first.unwrap_or_default(),
+                _ if let (0, Some(first)) = (attempt, first) => first,
                 0 => 2_500 * MILLI,
-                _ if hasty && attempt == 0 => self.between(MILLI, 80 * MILLI),
                 _ => self.between(SECOND, 2_500 * MILLI + wait_seconds * SECOND),
             };
             let told = self.ask(&holder, attempt, room, Asked::Campaign, body.clone(), limit).await;
@@ -312,7 +301,8 @@ impl Client {
     pub async fn contend(mut self, room: usize, wait_seconds: u64) {
         let mut hasty = false;
         while !self.world.is_closing() {
-            match self.campaign(room, wait_seconds, std::mem::take(&mut hasty)).await {
+            let first = std::mem::take(&mut hasty).then(|| self.between(MILLI, 80 * MILLI));
+            match self.campaign(room, wait_seconds, first).await {
                 Ok(holding) => {
                     let longest = if wait_seconds > 0 { 3 * SECOND } else { 15 * SECOND };
                     let until = self.world.now() + self.between(300 * MILLI, longest);
@@ -348,8 +338,44 @@ impl Client {
     }
 }
 
+/// Those who use the cluster: some contend for each room, and some of these wait for it; some read; and each room is
+/// watched on each node, which observers do until they are dropped.
+pub struct Crowd {
+    pub clients: JoinSet<()>,
+    pub observers: JoinSet<()>,
+    /// The watch streams that are open, by their numbers; 0 for one that isn't.
+    pub open: Vec<Arc<AtomicU64>>,
+}
+
+impl Crowd {
+    /// Has them begin. The last of the world's rooms is left to others.
+    pub fn enter(world: &Arc<World>, waits_seconds: [u64; 3], readers: usize) -> Crowd {
+        let mut crowd = Crowd { clients: JoinSet::new(), observers: JoinSet::new(), open: Vec::new() };
+        for room in 0..world.rooms.len() - 1 {
+            for wait_seconds in waits_seconds {
+                crowd.clients.spawn(world.client().contend(room, wait_seconds));
+            }
+            for node in 0..world.nodes {
+                let stream = Arc::new(AtomicU64::new(0));
+                crowd.open.push(stream.clone());
+                crowd.observers.spawn(keep_watching(world.clone(), node, room, stream));
+            }
+        }
+        for _ in 0..readers {
+            crowd.clients.spawn(world.client().keep_reading());
+        }
+        crowd
+    }
+
+    /// Waits until all clients have ended, once the world is closing. Whether they did.
+    pub async fn leave(&mut self) -> bool {
+        let all_end = async { while self.clients.join_next().await.is_some() {} };
+        tokio::time::timeout(Duration::from_secs(40), all_end).await.is_ok()
+    }
+}
+
 /// Watches a room on a node for ever, one stream after the other. `open` names the stream while it is open.
-pub async fn keep_watching(world: Arc<World>, node: usize, room: usize, open: Arc<AtomicU64>) {
+async fn keep_watching(world: Arc<World>, node: usize, room: usize, open: Arc<AtomicU64>) {
     let path = format!("/elections/{}/watch", world.rooms[room]);
     loop {
         if let Some(mut chunks) = world.outside.watch(node, path.clone()).await {

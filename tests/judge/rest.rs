@@ -61,7 +61,7 @@ pub async fn come_to_rest(world: &Arc<World>, nodes: &[usize], open: &[Arc<Atomi
 }
 
 async fn serves(mut client: Client, room: usize) -> bool {
-    let Ok(holding) = client.campaign(room, 0, false).await else { return false };
+    let Ok(holding) = client.campaign(room, 0, None).await else { return false };
     let read =
         matches!(client.read(room, Asked::Read).await, Answer::Ok(Seen::Held { term, .. }) if term == holding.term);
     let until = client.now() + 2 * SECOND;

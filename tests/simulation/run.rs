@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use turmoil::Sim;
 
 use crate::checker::{self, Verdict};
-use crate::clients::{World, keep_watching, sleep};
+use crate::clients::{Crowd, World, sleep};
 use crate::history::{Answer, Asked, Fault, History, MILLI, Moment, Rest, SECOND, Sample, Seen};
 use crate::invariants::Invariants;
 use crate::judge::rest::{REST_MAX, come_to_rest};
@@ -235,33 +235,15 @@ async fn use_the_cluster(
     while !founded.load(Ordering::Relaxed) {
         sleep(10 * MILLI).await;
     }
-    let mut clients = tokio::task::JoinSet::new();
+    let mut crowd = Crowd::enter(&world, [0, plan.wait_seconds, plan.wait_seconds], 2);
     if let Some(guest) = guest {
-        clients.spawn(guest(world.clone()));
-    }
-    for room in 0..ROOMS {
-        for wait_seconds in [0, plan.wait_seconds, plan.wait_seconds] {
-            clients.spawn(world.client().contend(room, wait_seconds));
-        }
-    }
-    for _ in 0..2 {
-        clients.spawn(world.client().keep_reading());
-    }
-    let mut observers = tokio::task::JoinSet::new();
-    let mut open = Vec::new();
-    for node in 0..3 {
-        for room in 0..ROOMS {
-            let stream = Arc::new(AtomicU64::new(0));
-            open.push(stream.clone());
-            observers.spawn(keep_watching(world.clone(), node, room, stream));
-        }
+        crowd.clients.spawn(guest(world.clone()));
     }
     while !world.is_closing() {
         sleep(10 * MILLI).await;
     }
-    let all_end = async { while clients.join_next().await.is_some() {} };
-    let in_time = tokio::time::timeout(Duration::from_secs(40), all_end).await.is_ok();
-    let mut rest = come_to_rest(&world, &[0, 1, 2], &open).await;
+    let in_time = crowd.leave().await;
+    let mut rest = come_to_rest(&world, &[0, 1, 2], &crowd.open).await;
     if !in_time {
         rest.not_served.push("clients that do not end".to_owned());
     }
@@ -274,7 +256,7 @@ async fn use_the_cluster(
         let alone = come_to_rest(&world, &others, &[]).await;
         rest.not_served.extend(alone.not_served.iter().map(|what| format!("without n{}: {what}", gone + 1)));
     }
-    observers.shutdown().await;
+    crowd.observers.shutdown().await;
     *signals.rest.lock().unwrap() = Some(rest);
     Ok(())
 }

@@ -76,7 +76,7 @@ fn hang_up_and_come_again(world: Arc<World>) -> BoxFuture<'static, ()> {
         // The node is cut off two seconds after the foundation.
         sleep(2_100 * MILLI).await;
         let mut client = world.client().at(CUT_OFF);
-        let holding = client.campaign_elsewhere_after(room, 1_200 * MILLI).await.expect("nobody else wants this room");
+        let holding = client.campaign(room, 10, Some(1_200 * MILLI)).await.expect("nobody else wants this room");
         assert!(client.resign(&holding).await, "two nodes serve");
         sleep(6 * SECOND).await;
     }
