@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use crate::checker::{self, Verdict};
-use crate::clients::{Crowd, KEY_CANARY, World, sleep};
+use crate::clients::{Crowd, Habits, KEY_CANARY, World, sleep};
 use crate::faults::{Scenario, Strike, strike};
 use crate::history::{Answer, Asked, Attempt, History, MILLI, Moment, SECOND, Sample, Seen};
 use crate::judge::rest::{REST_MAX, come_to_rest, report};
@@ -62,7 +62,8 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
     let args = ["--snapshot-every", "700", "--log-entries-kept", "1000"];
     let mut lab = Lab::start(scenario.gear(), &args).await?;
     let world = World::new(RealOutside::new(lab.urls()), 3, ROOMS + 1, seed);
-    let mut crowd = Crowd::enter(&world, [0, 0, 10], 3);
+    let habits = Habits { waits_seconds: vec![0, 0, 10], rest_max: SECOND };
+    let mut crowd = Crowd::enter(&world, &habits, 3);
     for node in 0..3 {
         crowd.observers.spawn(keep_sampling(world.clone(), node));
     }

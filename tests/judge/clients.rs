@@ -298,7 +298,7 @@ impl Client {
     }
 
     /// Wants the room again and again: holds it for a while, then resigns, or falls silent.
-    pub async fn contend(mut self, room: usize, wait_seconds: u64) {
+    pub async fn contend(mut self, room: usize, wait_seconds: u64, rest_max: Moment) {
         let mut hasty = false;
         while !self.world.is_closing() {
             let first = std::mem::take(&mut hasty).then(|| self.between(MILLI, 80 * MILLI));
@@ -314,11 +314,11 @@ impl Client {
                         // As one that has crashed: it may be acting for as long as it was told.
                         self.stop(&holding, holding.deadline, false);
                     }
-                    let pause = self.between(100, 1_000) * MILLI;
+                    let pause = self.between(100 * MILLI, rest_max);
                     sleep(if hasty { 0 } else { pause }).await;
                 }
                 Err(retry_after) => {
-                    let pause = self.between(200, 1_200) * MILLI;
+                    let pause = self.between(200 * MILLI, 200 * MILLI + rest_max);
                     sleep(pause.min(retry_after.unwrap_or(pause)).max(50 * MILLI)).await;
                 }
             }
@@ -338,6 +338,15 @@ impl Client {
     }
 }
 
+/// How the contenders for a room go about it.
+#[derive(Debug, Clone)]
+pub struct Habits {
+    /// For how long each of them waits for the room, in seconds; 0 for one that doesn't.
+    pub waits_seconds: Vec<u64>,
+    /// How long they rest at most before they want it again. The longer, the more often it is vacant.
+    pub rest_max: Moment,
+}
+
 /// Those who use the cluster: some contend for each room, and some of these wait for it; some read; and each room is
 /// watched on each node, which observers do until they are dropped.
 pub struct Crowd {
@@ -349,11 +358,11 @@ pub struct Crowd {
 
 impl Crowd {
     /// Has them begin. The last of the world's rooms is left to others.
-    pub fn enter(world: &Arc<World>, waits_seconds: [u64; 3], readers: usize) -> Crowd {
+    pub fn enter(world: &Arc<World>, habits: &Habits, readers: usize) -> Crowd {
         let mut crowd = Crowd { clients: JoinSet::new(), observers: JoinSet::new(), open: Vec::new() };
         for room in 0..world.rooms.len() - 1 {
-            for wait_seconds in waits_seconds {
-                crowd.clients.spawn(world.client().contend(room, wait_seconds));
+            for wait_seconds in &habits.waits_seconds {
+                crowd.clients.spawn(world.client().contend(room, *wait_seconds, habits.rest_max));
             }
             for node in 0..world.nodes {
                 let stream = Arc::new(AtomicU64::new(0));

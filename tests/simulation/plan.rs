@@ -7,6 +7,7 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 
+use crate::clients::Habits;
 use crate::history::{MILLI, Moment, SECOND};
 use crate::invariants::RATE_PPM_MAX;
 
@@ -17,8 +18,9 @@ pub struct Plan {
     /// How much faster than real time the machines' clocks run, in millionths.
     pub rates_ppm: [i64; 3],
     pub latency_max: Duration,
-    /// For how long those who wait for a room do so.
-    pub wait_seconds: u64,
+    /// How many rooms are contended for. Where there are few, the last grant of all is often over.
+    pub rooms: usize,
+    pub habits: Habits,
     /// How many times faults strike, each followed by a time in which all heals.
     pub episodes: usize,
     /// What is done the first time, if it isn't left to chance.
@@ -46,10 +48,17 @@ impl Plan {
             }
         };
         let rates_ppm = [rate(), rate(), rate()];
+        let wait_seconds = *[1, 2, 5, 10].choose(random).expect("not empty");
+        let waits_seconds = match random.random_range(0..4) {
+            0 => vec![0],
+            1 => vec![0, wait_seconds],
+            _ => vec![0, wait_seconds, wait_seconds],
+        };
         Plan {
             tuning,
             rates_ppm,
-            wait_seconds: *[1, 2, 5, 10].choose(random).expect("not empty"),
+            rooms: random.random_range(1..=4),
+            habits: Habits { waits_seconds, rest_max: *[SECOND, 5 * SECOND].choose(random).expect("not empty") },
             latency_max: Duration::from_millis(*[2, 5, 20].choose(random).expect("not empty")),
             script: None,
             episodes: random.random_range(2..=5),

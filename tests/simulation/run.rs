@@ -21,7 +21,6 @@ use crate::network::{SimulatedOutside, host};
 use crate::node::Machine;
 use crate::plan::{Act, Event, Plan};
 
-const ROOMS: usize = 4;
 /// How long a cluster may take to be founded.
 const FOUNDING_MAX: Moment = 30 * SECOND;
 /// More simulated time than any seed takes; one that takes more does not come to an end.
@@ -140,7 +139,7 @@ pub fn run_plan(seed: u64, mut random: StdRng, plan: Plan, defect: Option<Defect
         let machine = machine.clone();
         sim.host(host(machine.place), move || machine.clone().run());
     }
-    let world = World::new(SimulatedOutside, 3, ROOMS + 1, random.random());
+    let world = World::new(SimulatedOutside, 3, plan.rooms + 1, random.random());
     let signals = Arc::new(Signals::default());
     let founded = Arc::new(AtomicBool::new(false));
     sim.client("clients", use_the_cluster(world.clone(), signals.clone(), founded.clone(), plan.clone(), guest));
@@ -235,7 +234,7 @@ async fn use_the_cluster(
     while !founded.load(Ordering::Relaxed) {
         sleep(10 * MILLI).await;
     }
-    let mut crowd = Crowd::enter(&world, [0, plan.wait_seconds, plan.wait_seconds], 2);
+    let mut crowd = Crowd::enter(&world, &plan.habits, 2);
     if let Some(guest) = guest {
         crowd.clients.spawn(guest(world.clone()));
     }

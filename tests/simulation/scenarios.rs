@@ -10,7 +10,7 @@ use quorate::config::RaftTuning;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-use crate::clients::{World, sleep};
+use crate::clients::{Habits, World, sleep};
 use crate::history::{MILLI, SECOND};
 use crate::plan::{Act, Event, Plan};
 use crate::run::{Guest, Outcome, run_plan};
@@ -39,7 +39,8 @@ fn play(script: Vec<Act>, seed: u64, guest: Option<Guest>) -> Outcome {
         tuning,
         rates_ppm: [0; 3],
         latency_max: Duration::from_millis(2),
-        wait_seconds: 2,
+        rooms: 4,
+        habits: Habits { waits_seconds: vec![0, 2, 2], rest_max: SECOND },
         episodes: 1,
         script: Some(script),
         gone_at_last: None,
