@@ -109,17 +109,18 @@ impl Applied {
         outcomes
     }
 
-    /// Replaces everything, as a snapshot does.
+    /// Replaces everything, as a snapshot does. Watchers hear of the rooms that stand otherwise now.
     pub fn replace(&self, rooms: Rooms, applied: Option<LogId>, membership: StoredMembership) {
         let mut state = self.lock();
-        state.rooms = rooms;
+        let before = std::mem::replace(&mut state.rooms, rooms);
         state.applied = applied;
         state.membership = membership;
         let log_time = state.rooms.log_time();
         state.lease_clock.after_restore(log_time, self.now());
-        let watched: Vec<RoomId> = state.watched.keys().cloned().collect();
-        for room in watched {
-            state.publish_room(&room);
+        for room in state.watched.keys() {
+            if before.lease(room) != state.rooms.lease(room) {
+                state.publish_room(room);
+            }
         }
     }
 
@@ -220,5 +221,38 @@ impl State {
             // Nobody listening is no failure.
             let _ = changes.send(self.rooms.view(room));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemClock;
+    use crate::domain::{Campaign, ContenderId, FencingToken, LeaseDuration, Nonce, SecretHash};
+
+    #[test]
+    fn a_snapshot_is_told_to_the_watchers_of_rooms_that_it_changes() {
+        let room = |name: &str| RoomId::new(name).unwrap();
+        let clock = SystemClock::start().unwrap();
+        let applied = Applied::new(Rooms::default(), None, StoredMembership::default(), clock);
+        let (_, mut vacant) = applied.watch(&room("stays-vacant"));
+        let (_, mut held) = applied.watch(&room("is-held-now"));
+
+        let campaign = Campaign {
+            room: room("is-held-now"),
+            contender: ContenderId::new("worker-a").unwrap(),
+            metadata: None,
+            lease_duration: LeaseDuration::from_secs(30).unwrap(),
+            secret_hash: SecretHash([0; 32]),
+            nonce: Nonce([0; 16]),
+        };
+        let lease = Lease::grant(&campaign, FencingToken(7), LogTime(1_000));
+        let rooms = || Rooms::restore(Counters::default(), [(room("is-held-now"), lease.clone())]);
+        applied.replace(rooms(), None, StoredMembership::default());
+        assert_eq!(held.try_recv().unwrap().lease, Some(lease.clone()));
+        assert!(vacant.try_recv().is_err());
+
+        applied.replace(rooms(), None, StoredMembership::default());
+        assert!(held.try_recv().is_err());
     }
 }

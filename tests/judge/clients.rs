@@ -384,7 +384,7 @@ impl Crowd {
 }
 
 /// Watches a room on a node for ever, one stream after the other. `open` names the stream while it is open.
-async fn keep_watching(world: Arc<World>, node: usize, room: usize, open: Arc<AtomicU64>) {
+pub async fn keep_watching(world: Arc<World>, node: usize, room: usize, open: Arc<AtomicU64>) {
     let path = format!("/elections/{}/watch", world.rooms[room]);
     loop {
         if let Some(mut chunks) = world.outside.watch(node, path.clone()).await {

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, join_all};
 
 use quorate::config::RaftTuning;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-use crate::clients::{Habits, World, sleep};
+use crate::clients::{Habits, World, keep_watching, sleep};
 use crate::history::{MILLI, SECOND};
 use crate::plan::{Act, Event, Plan};
 use crate::run::{Guest, Outcome, run_plan};
@@ -18,9 +18,10 @@ use crate::run::{Guest, Outcome, run_plan};
 type Scenario = fn() -> Outcome;
 
 /// By name, as they are run.
-pub const ALL: [(&str, Scenario); 2] = [
+pub const ALL: [(&str, Scenario); 3] = [
     ("a_lost_answer_to_a_snapshot", a_lost_answer_to_a_snapshot),
     ("a_try_that_outlived_its_caller", a_try_that_outlived_its_caller),
+    ("a_snapshot_told_to_all", a_snapshot_told_to_all),
 ];
 
 fn act(pause: u64, lasts: u64, event: Event) -> Act {
@@ -57,7 +58,12 @@ fn a_lost_answer_to_a_snapshot() -> Outcome {
         let pause = if to == 0 { 12 * SECOND - 10 * MILLI } else { 0 };
         script.push(act(pause, 6 * SECOND, Event::CutOneWay { from: 1, to }));
     }
-    play(script, 1, None)
+    sent_a_snapshot(play(script, 1, None))
+}
+
+fn sent_a_snapshot(outcome: Outcome) -> Outcome {
+    assert!(outcome.snapshots_sent > 0, "the scenario is about a snapshot");
+    outcome
 }
 
 /// A caller with a key waits at a node that has just been started and is cut off, so that it knows no raft leader; hangs
@@ -80,6 +86,23 @@ fn hang_up_and_come_again(world: Arc<World>) -> BoxFuture<'static, ()> {
         let holding = client.campaign(room, 10, Some(1_200 * MILLI)).await.expect("nobody else wants this room");
         assert!(client.resign(&holding).await, "two nodes serve");
         sleep(6 * SECOND).await;
+    }
+    .boxed()
+}
+
+/// A raft follower with a slow disk is sent a snapshot while it is in touch, so that its streams go on. Watchers of a room
+/// that had been vacant all the time were told again that it was.
+fn a_snapshot_told_to_all() -> Outcome {
+    let script = vec![act(0, 8 * SECOND, Event::Stall { place: 0, flush: 900 * MILLI })];
+    sent_a_snapshot(play(script, 1, Some(watch_a_vacant_room)))
+}
+
+fn watch_a_vacant_room(world: Arc<World>) -> BoxFuture<'static, ()> {
+    async move {
+        let room = world.rooms.len() - 1;
+        let watching = (0..3).map(|node| keep_watching(world.clone(), node, room, Arc::default()));
+        // Watching has no end of its own.
+        let _ = tokio::time::timeout(Duration::from_secs(12), join_all(watching)).await;
     }
     .boxed()
 }
