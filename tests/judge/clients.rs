@@ -63,6 +63,9 @@ pub const KEY_CANARY: &str = "canary-key-of-";
 /// lease after the end of a first one that nobody heard of.
 const KEY_LIFE: Moment = 4 * SECOND;
 
+/// Longer than a node tries before it says that it can't decide, or doesn't know.
+const PATIENCE_MAX: Moment = 6 * SECOND;
+
 impl World {
     pub fn new(outside: impl Outside, nodes: usize, rooms: usize, seed: u64) -> Arc<World> {
         Arc::new(World {
@@ -138,6 +141,11 @@ impl Client {
         self.random.random_range(from..=to)
     }
 
+    /// Mostly a bit of time; now and then more than a node takes to say that it can't decide.
+    fn patience(&mut self, short: Moment, long: Moment) -> Moment {
+        if self.random.random_bool(0.3) { long } else { short }
+    }
+
     /// Sends one request, waits for the whole answer and records both.
     async fn ask(&mut self, holder: &str, attempt: u32, room: usize, asked: Asked, body: Value, limit: Moment) -> Told {
         let base = format!("/elections/{}", self.world.rooms[room]);
@@ -149,6 +157,7 @@ impl Client {
             Asked::LocalRead => (false, format!("{base}?consistency=local")),
         };
         let idempotency_key = (asked == Asked::Campaign).then(|| format!("{KEY_CANARY}{holder}"));
+        let waits = body["wait_seconds"].as_u64().unwrap_or(0) * SECOND;
         let sent = self.world.now();
         let answering = self.world.outside.ask(Request { node: self.node, is_post, path, idempotency_key, body });
         let answered = tokio::time::timeout(Duration::from_micros(limit), answering).await;
@@ -175,6 +184,8 @@ impl Client {
                 t0: sent,
                 t1,
                 answer: answer.clone(),
+                hangs_up: sent + limit,
+                waits,
                 status,
                 retry_after,
             });
@@ -199,8 +210,11 @@ impl Client {
             // Who waits may lose patience, and ask elsewhere with the same key.
             let limit = match wait_seconds {
                 _ if let (0, Some(first)) = (attempt, first) => first,
-                0 => 2_500 * MILLI,
-                _ => self.between(SECOND, 2_500 * MILLI + wait_seconds * SECOND),
+                0 => self.patience(2_500 * MILLI, PATIENCE_MAX),
+                _ => {
+                    let longest = self.patience(2_500 * MILLI, PATIENCE_MAX) + wait_seconds * SECOND;
+                    self.between(SECOND, longest)
+                }
             };
             let told = self.ask(&holder, attempt, room, Asked::Campaign, body.clone(), limit).await;
             match (told.answer, told.secret) {
@@ -223,7 +237,8 @@ impl Client {
     /// Renews at a third of the lease, on whatever node serves, until `until`, the deadline, or bad news. Gives the
     /// lease back if it is still held.
     pub async fn hold(&mut self, mut holding: Holding, until: Moment) -> Option<Holding> {
-        let mut renew_at = self.world.now() + LEASE / 3;
+        // At once, if the answer was long in coming.
+        let mut renew_at = holding.deadline.saturating_sub(LEASE - LEASE / 3);
         let mut attempt = 0;
         loop {
             let next = renew_at.min(until).min(holding.deadline);
@@ -238,7 +253,11 @@ impl Client {
             }
             let asked = Asked::Renew { term: holding.term };
             // Now and then the answer is lost on the way.
-            let limit = if self.random.random_bool(0.05) { self.between(MILLI, 10 * MILLI) } else { 1_200 * MILLI };
+            let limit = if self.random.random_bool(0.05) {
+                self.between(MILLI, 10 * MILLI)
+            } else {
+                self.patience(1_200 * MILLI, LEASE)
+            };
             let limit = limit.min(holding.deadline - self.world.now().min(holding.deadline)).max(MILLI);
             let body = json!({"leader_token": holding.secret});
             let told = self.ask(&holding.holder.clone(), attempt, holding.room, asked, body, limit).await;
@@ -283,7 +302,8 @@ impl Client {
         let asked = Asked::Resign { term: holding.term };
         for attempt in 0..4 {
             let body = json!({"leader_token": holding.secret});
-            let told = self.ask(&holding.holder, attempt, holding.room, asked, body, 2 * SECOND).await;
+            let limit = self.patience(2 * SECOND, PATIENCE_MAX);
+            let told = self.ask(&holding.holder, attempt, holding.room, asked, body, limit).await;
             match told.answer {
                 Answer::Ok(_) => return true,
                 Answer::NotHolder => return false,
@@ -294,7 +314,8 @@ impl Client {
     }
 
     pub async fn read(&mut self, room: usize, asked: Asked) -> Answer {
-        self.ask("", 0, room, asked, Value::Null, 2 * SECOND).await.answer
+        let limit = self.patience(2 * SECOND, PATIENCE_MAX);
+        self.ask("", 0, room, asked, Value::Null, limit).await.answer
     }
 
     /// Wants the room again and again: holds it for a while, then resigns, or falls silent.
@@ -378,7 +399,11 @@ impl Crowd {
 
     /// Waits until all clients have ended, once the world is closing. Whether they did.
     pub async fn leave(&mut self) -> bool {
-        let all_end = async { while self.clients.join_next().await.is_some() {} };
+        let all_end = async {
+            while let Some(ended) = self.clients.join_next().await {
+                ended.expect("no client gives up");
+            }
+        };
         tokio::time::timeout(Duration::from_secs(40), all_end).await.is_ok()
     }
 }
@@ -397,8 +422,10 @@ pub async fn keep_watching(world: Arc<World>, node: usize, room: usize, open: Ar
                     text = rest;
                     let Some(data) = event.lines().find_map(|line| line.strip_prefix("data: ")) else { continue };
                     let data: Value = serde_json::from_str(data).expect("an event's data is JSON");
-                    let held = data["leader"]["term"].as_u64().map(|term| {
-                        (data["leader"]["candidate_id"].as_str().expect("a leader has a name").to_owned(), term)
+                    let leader = data.get("leader").expect("an event names a leader, or nobody");
+                    let held = (!leader.is_null()).then(|| {
+                        let name = leader["candidate_id"].as_str().expect("a leader has a name").to_owned();
+                        (name, leader["term"].as_u64().expect("a leader has a term"))
                     });
                     world.recorder.record(|history| {
                         history.events.push(WatchEvent { stream, node, room, at, held });
@@ -407,6 +434,10 @@ pub async fn keep_watching(world: Arc<World>, node: usize, room: usize, open: Ar
                 }
             }
             open.store(0, Ordering::SeqCst);
+            let ended = world.now();
+            world.recorder.record(|history| {
+                history.stream_ends.insert(stream, ended);
+            });
         }
         sleep(300 * MILLI).await;
     }

@@ -1,5 +1,6 @@
 //! What happened, as clients saw it: every attempt, every stop, every event, on one clock that nothing changes.
 
+use std::collections::HashMap;
 use std::sync::Mutex;
 
 /// Microseconds of this machine's raw monotonic clock.
@@ -79,6 +80,10 @@ pub struct Attempt {
     /// After the last byte; `None` is never: the outcome is unknown, and stays open for ever.
     pub t1: Option<Moment>,
     pub answer: Answer,
+    /// When the caller hung up, if no answer had come.
+    pub hangs_up: Moment,
+    /// How long it asked to wait for the room.
+    pub waits: Moment,
     /// HTTP status; 0 if none came.
     pub status: u16,
     pub retry_after: Option<Moment>,
@@ -120,7 +125,7 @@ pub struct Sample {
 pub struct Fault {
     pub name: String,
     pub from: Moment,
-    /// When it was undone.
+    /// When it was undone, itself; what was done together with it may last longer.
     pub undone: Moment,
     /// When all nodes served again; `None`: not in the time that they have.
     pub healed: Option<Moment>,
@@ -150,6 +155,8 @@ pub struct History {
     pub attempts: Vec<Attempt>,
     pub stops: Vec<Stop>,
     pub events: Vec<WatchEvent>,
+    /// Watch streams that ended, and when.
+    pub stream_ends: HashMap<u64, Moment>,
     pub samples: Vec<Sample>,
     pub faults: Vec<Fault>,
     pub rest: Rest,

@@ -18,11 +18,11 @@ pub async fn report(world: &World, node: usize) -> Option<(u64, String)> {
     let answered = tokio::time::timeout(Duration::from_millis(500), world.outside.ask(request)).await;
     let Ok(Ok((200, body))) = answered else { return None };
     let report: Value = serde_json::from_slice(&body).ok()?;
-    Some((report["applied_index"].as_u64()?, report["state_digest"].to_string()))
+    Some((report["applied_index"].as_u64()?, report["state_digest"].as_str()?.to_owned()))
 }
 
-/// Each of these nodes serves everything once; then all leases end, and all these nodes and all streams show it. The
-/// last of the world's rooms is the one that nobody else uses.
+/// Each of these nodes serves everything once; then all leases end, each room can be had once more, and all these nodes
+/// and all streams show it. The last of the world's rooms is the one that nobody else uses.
 pub async fn come_to_rest(world: &Arc<World>, nodes: &[usize], open: &[Arc<AtomicU64>]) -> Rest {
     let mut rest = Rest::default();
     let rooms = world.rooms.len() - 1;
@@ -38,8 +38,19 @@ pub async fn come_to_rest(world: &Arc<World>, nodes: &[usize], open: &[Arc<Atomi
     }
     let mut reader = world.client().at(nodes[0]);
     for room in 0..rooms {
-        while reader.read(room, Asked::Read).await != Answer::Ok(Seen::Vacant) && world.now() < deadline {
+        while reader.read(room, Asked::Read).await != Answer::Ok(Seen::Vacant) {
+            if world.now() > deadline {
+                rest.not_served.push(format!("room {room} does not become vacant"));
+                break;
+            }
             sleep(100 * MILLI).await;
+        }
+        let given_back = match reader.campaign(room, 0, None).await {
+            Ok(holding) => reader.resign(&holding).await,
+            Err(_) => false,
+        };
+        if !given_back {
+            rest.not_served.push(format!("room {room} can't be had and given back"));
         }
     }
     rest.rooms = vec![None; rooms];
@@ -48,9 +59,20 @@ pub async fn come_to_rest(world: &Arc<World>, nodes: &[usize], open: &[Arc<Atomi
         for &node in nodes {
             reports.extend(report(world, node).await);
         }
-        let alike = reports.len() == nodes.len() && reports.iter().all(|report| report.0 == reports[0].0);
-        if alike || world.now() > deadline {
-            rest.nodes = reports;
+        let alike = reports.len() == nodes.len() && reports.iter().all(|report| *report == reports[0]);
+        if !alike && world.now() <= deadline {
+            sleep(50 * MILLI).await;
+            continue;
+        }
+        if !alike {
+            rest.not_served.push(format!("nodes do not come to stand alike: {reports:?}"));
+        }
+        rest.nodes = reports;
+        break;
+    }
+    while open.iter().any(|stream| stream.load(Ordering::SeqCst) == 0) {
+        if world.now() > deadline {
+            rest.not_served.push("a room can't be watched on each node".to_owned());
             break;
         }
         sleep(50 * MILLI).await;

@@ -175,6 +175,7 @@ impl Machine {
             served = serve(PEER_PORT, node.peer_router()) => served?,
             served = serve(CLIENT_PORT, node.client_router(&config)) => served?,
         }
+        self.is_ready.store(false, Ordering::Relaxed);
         consensus.set_not_ready(Some("this node is stopping".into()));
         consensus.hand_over(Instant::now() + Duration::from_secs(2)).await;
         consensus.shut_down().await;

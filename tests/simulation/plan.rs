@@ -121,6 +121,19 @@ impl Event {
         }
     }
 
+    /// Whether it is about what nodes hear of each other.
+    pub fn is_of_the_network(&self) -> bool {
+        matches!(
+            self,
+            Event::Isolate { .. }
+                | Event::Cut { .. }
+                | Event::CutOneWay { .. }
+                | Event::Hold { .. }
+                | Event::Slow { .. }
+                | Event::Suspend { .. }
+        )
+    }
+
     pub fn draw(random: &mut StdRng, raft_leader: Option<usize>) -> Event {
         // The raft leader is where most can go wrong.
         let place = match raft_leader {

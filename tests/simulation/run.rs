@@ -27,6 +27,8 @@ const FOUNDING_MAX: Moment = 30 * SECOND;
 const DURATION_MAX: Duration = Duration::from_secs(900);
 /// In steps of this time goes on; what happens within one step has an order all the same.
 const TICK: Duration = Duration::from_millis(2);
+/// Later than anything.
+const FOREVER: Moment = Moment::MAX / 2;
 const LOOK_EVERY: Moment = 10 * MILLI;
 const SAMPLE_EVERY: Moment = 200 * MILLI;
 
@@ -321,6 +323,11 @@ impl Stage {
                 // It hears the others, and is not heard: it must not disturb them.
                 self.others(gone).iter().for_each(|other| self.sim.partition_oneway(host(gone), host(*other)));
             }
+            let from = self.now();
+            let cut = from + 2 * self.plan.latency_max.as_micros() as Moment;
+            let (name, without_quorum) = (format!("n{} is gone", gone + 1), vec![gone]);
+            let fault = Fault { name, from, undone: FOREVER, healed: Some(FOREVER), without_quorum, cut };
+            self.world.recorder.record(|history| history.faults.push(fault));
             signals.gone.store(true, Ordering::Relaxed);
         }
         if !self.go_on_until(100 * SECOND, |stage| stage.finished) {
@@ -342,32 +349,39 @@ impl Stage {
     /// What is in the script is done; then all is undone, and has to heal.
     fn episode(&mut self, script: Vec<Act>) -> Vec<Fault> {
         let mut faults = Vec::new();
-        let count = script.len();
+        let mut events = Vec::new();
         for Act { pause, lasts, event } in script {
             self.go_on_for(pause);
             let raft_leader = self.raft_leader();
             let event = event.unwrap_or_else(|| Event::draw(&mut self.random, raft_leader));
             *self.faults.entry(event.kind()).or_default() += 1;
             let from = self.now();
-            let without_quorum = match &event {
-                Event::Isolate { place } if count == 1 => vec![*place],
-                _ => Vec::new(),
-            };
             // What was on its way when a node was cut off has arrived by then.
             let cut = from + 2 * self.plan.latency_max.as_micros() as Moment;
             let name = format!("{event:?}");
-            faults.push(Fault { name, from, undone: from, healed: None, without_quorum, cut });
+            faults.push(Fault { name, from, undone: from + lasts, healed: None, without_quorum: Vec::new(), cut });
             self.begin(&event);
+            events.push(event.clone());
             self.doing.push(Doing { until: from + lasts, event });
         }
         self.go_on_until(60 * SECOND, |stage| stage.doing.is_empty());
-        let undone = self.now();
         let healed = self.go_on_until(REST_MAX, Stage::is_healthy).then(|| self.now());
         if healed.is_none() {
             let state: Vec<String> = self.machines.iter().map(|machine| machine.describe()).collect();
             self.trouble.push(format!("not healed after {faults:?}: {state:?}"));
         }
-        faults.iter_mut().for_each(|fault| (fault.undone, fault.healed) = (undone, healed));
+        self.failing = [false; 3];
+        // Whatever else is done to the network may let through what was kept back, or end that.
+        let only_cut = events.iter().filter(|event| event.is_of_the_network()).count() == 1;
+        for (fault, event) in faults.iter_mut().zip(events) {
+            fault.healed = healed;
+            match event {
+                Event::Isolate { place } if only_cut => fault.without_quorum = vec![place],
+                // No excuse for anything that comes later.
+                Event::WallJump { .. } => (fault.undone, fault.healed) = (fault.from, Some(fault.from)),
+                _ => {}
+            }
+        }
         faults
     }
 

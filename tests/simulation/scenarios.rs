@@ -93,7 +93,7 @@ fn hang_up_and_come_again(world: Arc<World>) -> BoxFuture<'static, ()> {
 /// A raft follower with a slow disk is sent a snapshot while it is in touch, so that its streams go on. Watchers of a room
 /// that had been vacant all the time were told again that it was.
 fn a_snapshot_told_to_all() -> Outcome {
-    let script = vec![act(0, 8 * SECOND, Event::Stall { place: 0, flush: 900 * MILLI })];
+    let script = vec![act(0, 8 * SECOND, Event::Stall { place: 1, flush: SECOND })];
     sent_a_snapshot(play(script, 1, Some(watch_a_vacant_room)))
 }
 

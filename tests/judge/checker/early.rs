@@ -94,6 +94,14 @@ mod tests {
     }
 
     #[test]
+    fn a_resignation_that_is_told_that_the_lease_is_over_is_no_excuse_for_itself() {
+        let mut history = Made::new().won("a", 5, 0, 10).resigned("a", 5, 1_000, 1_010).done();
+        assert_eq!(check(&history), []);
+        history.attempts[1].answer = Answer::NotHolder;
+        assert_eq!(check(&history).len(), 1);
+    }
+
+    #[test]
     fn an_absurd_duration_is_rejected() {
         let mut history = Made::new().won("a", 5, 0, 10).done();
         history.attempts[0].answer = Answer::Ok(Seen::Won { term: 5, valid_for: LEASE + 1 });

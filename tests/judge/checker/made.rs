@@ -1,6 +1,8 @@
 //! Histories made by hand, in milliseconds, in one room unless another is named.
 
-use crate::history::{Answer, Asked, Attempt, Fault, History, LEASE, MILLI, Moment, Sample, Seen, Stop, WatchEvent};
+use crate::history::{
+    Answer, Asked, Attempt, Fault, History, LEASE, MILLI, Moment, SECOND, Sample, Seen, Stop, WatchEvent,
+};
 
 pub struct Made {
     history: History,
@@ -28,6 +30,11 @@ impl Made {
     }
 
     fn attempt(mut self, holder: &str, asked: Asked, t0: u64, t1: Option<u64>, answer: Answer) -> Self {
+        let status = match answer {
+            Answer::Ok(_) => 200,
+            Answer::NotHolder => 404,
+            Answer::No | Answer::Unknown => 0,
+        };
         self.history.attempts.push(Attempt {
             client: 0,
             holder: holder.into(),
@@ -37,9 +44,11 @@ impl Made {
             asked,
             t0: t0 * MILLI,
             t1: t1.map(|t1| t1 * MILLI),
-            answer,
-            status: 0,
+            hangs_up: t0 * MILLI + 2 * SECOND,
+            waits: 0,
+            status,
             retry_after: None,
+            answer,
         });
         self
     }
@@ -74,6 +83,10 @@ impl Made {
         self.attempt(holder, Asked::Resign { term }, t0, None, Answer::Unknown)
     }
 
+    pub fn renew_unknown(self, holder: &str, term: u64, t0: u64) -> Self {
+        self.attempt(holder, Asked::Renew { term }, t0, None, Answer::Unknown)
+    }
+
     pub fn read(self, holder: &str, term: u64, t0: u64, t1: u64) -> Self {
         self.attempt("", Asked::Read, t0, Some(t1), Answer::Ok(Seen::Held { holder: holder.into(), term }))
     }
@@ -94,6 +107,11 @@ impl Made {
     pub fn event(mut self, stream: u64, at: u64, held: Option<(&str, u64)>) -> Self {
         let held = held.map(|(holder, term)| (holder.to_owned(), term));
         self.history.events.push(WatchEvent { stream, node: self.node, room: self.room, at: at * MILLI, held });
+        self
+    }
+
+    pub fn stream_end(mut self, stream: u64, at: u64) -> Self {
+        self.history.stream_ends.insert(stream, at * MILLI);
         self
     }
 

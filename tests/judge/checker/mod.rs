@@ -7,6 +7,7 @@
 //! stand for it), metadata, and `consistency=local` reads beyond their terms. An unknown outcome is open for ever: it may
 //! explain what is seen later, and never contradicts anything.
 
+mod answers;
 mod convergence;
 mod early;
 mod exclusion;
@@ -24,7 +25,7 @@ mod watches;
 
 use std::fmt;
 
-use crate::history::{Answer, Asked, Attempt, Fault, GUARD, History, Moment, SECOND, Seen};
+use crate::history::{Answer, Asked, Attempt, Fault, GUARD, History, LEASE, Moment, SECOND, Seen};
 
 /// A broken promise.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +76,7 @@ pub fn check(history: &History) -> Verdict {
         convergence::check(history),
         late_violations,
         minority::check(history),
+        answers::check(history),
         secrets::check(history),
     ];
     let answered = history.attempts.iter().filter(|attempt| is_served(attempt)).filter_map(|attempt| attempt.t1);
@@ -165,10 +167,16 @@ fn sightings(history: &History) -> impl Iterator<Item = (usize, &str, u64, Momen
 /// Nodes that are ready may have a raft election ahead of them: what was paused or cut off has just come back.
 const SETTLING: Moment = SECOND;
 
-/// For how long of the time between two moments a fault or its consequences lasted.
-fn disturbed(fault: &Fault, from: Moment, to: Moment) -> Moment {
+/// What of the time between two moments a fault or its consequences took.
+fn disturbed(fault: &Fault, from: Moment, to: Moment) -> Option<(Moment, Moment)> {
     let over = fault.healed.unwrap_or(to).max(fault.undone) + SETTLING;
-    over.min(to).saturating_sub(fault.from.max(from))
+    let (from, to) = (fault.from.max(from), over.min(to));
+    (from < to).then_some((from, to))
+}
+
+/// Whether nothing that was done to the nodes can be the cause of what happened between two moments.
+fn is_calm(history: &History, from: Moment, to: Moment) -> bool {
+    history.faults.iter().all(|fault| disturbed(fault, from, to).is_none())
 }
 
 /// What is known of one lease from its holder's answers.
@@ -187,8 +195,6 @@ struct Lease<'a> {
     over_by: Moment,
     /// The first moment at which it may have been resigned.
     resigned_from: Option<Moment>,
-    /// Whether a renewal is open that may have made it longer than its holder knows.
-    maybe_longer: bool,
 }
 
 fn leases(history: &History) -> Vec<Lease<'_>> {
@@ -205,7 +211,6 @@ fn leases(history: &History) -> Vec<Lease<'_>> {
                 counts_from: attempt.t0,
                 over_by: 0,
                 resigned_from: None,
-                maybe_longer: false,
             });
             lease.won_at = lease.won_at.min(t1);
             lease.lasts_until = lease.lasts_until.max(until);
@@ -218,14 +223,15 @@ fn leases(history: &History) -> Vec<Lease<'_>> {
     }
     for attempt in &history.attempts {
         match attempt.asked {
-            Asked::Resign { term } if attempt.answer != Answer::No => {
+            Asked::Resign { term } if matches!(attempt.answer, Answer::Ok(_) | Answer::Unknown) => {
                 if let Some(lease) = leases.get_mut(&term) {
                     lease.resigned_from = Some(lease.resigned_from.unwrap_or(Moment::MAX).min(attempt.t0));
                 }
             }
             Asked::Renew { term } if attempt.answer == Answer::Unknown => {
+                // It may have made the lease longer than its holder knows, when that was nearly over.
                 if let Some(lease) = leases.get_mut(&term) {
-                    lease.maybe_longer = true;
+                    lease.over_by += LEASE + GUARD;
                 }
             }
             _ => {}

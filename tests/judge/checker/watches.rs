@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Violation, disturbed, leases};
+use super::{Violation, is_calm, leases};
 use crate::history::{History, Moment, SECOND, WatchEvent};
 
 /// A lease, or what a stream was open of it, that no stream leaves out, on one busy machine.
@@ -41,13 +41,15 @@ pub fn check(history: &History) -> Vec<Violation> {
     }
     for lease in leases(history) {
         let ends = lease.lasts_until.min(lease.resigned_from.unwrap_or(Moment::MAX));
-        if history.faults.iter().any(|fault| disturbed(fault, lease.won_at, ends) > 0) {
+        if !is_calm(history, lease.won_at, ends) {
             continue;
         }
         for (stream, events) in &streams {
             let (first, last) = (events[0], events[events.len() - 1]);
             let was_open = first.at.max(lease.won_at) + TOLD_AFTER <= ends
-                && (last.at >= ends || history.rest.open_streams.contains(stream));
+                && (last.at >= ends
+                    || history.stream_ends.get(stream).is_some_and(|end| *end >= ends)
+                    || history.rest.open_streams.contains(stream));
             let tells = |event: &&&WatchEvent| event.held.as_ref().is_some_and(|(_, term)| *term == lease.term);
             if first.room == lease.room && was_open && events.iter().find(tells).is_none_or(|event| event.at >= ends) {
                 violation(format!("stream {stream} of node {} did not tell of {lease:?} in time", first.node));
@@ -109,6 +111,8 @@ mod tests {
         assert_eq!(check(&too_late.done()).len(), 1);
         let open = Made::new().event(1, 0, None).won("a", 5, 10, 20).rest(|rest| rest.open_streams = vec![1]);
         assert_eq!(check(&open.done()).len(), 1);
+        let silent = Made::new().event(1, 0, None).won("a", 5, 10, 20).stream_end(1, 6_000);
+        assert_eq!(check(&silent.done()).len(), 1);
     }
 
     #[test]
@@ -118,6 +122,8 @@ mod tests {
         let short = Made::new().event(1, 0, None).won("a", 5, 10, 20).resigned("a", 5, 1_900, 1_910);
         assert_eq!(check(&short.event(1, 2_000, Some(("b", 6))).done()), []);
         let ended = Made::new().event(1, 0, None).won("a", 5, 10, 20);
+        assert_eq!(check(&ended.done()), []);
+        let ended = Made::new().event(1, 0, None).won("a", 5, 10, 20).stream_end(1, 4_000);
         assert_eq!(check(&ended.done()), []);
         let opened_late = Made::new().won("a", 5, 10, 20).event(1, 4_000, None).event(1, 6_000, Some(("b", 6)));
         assert_eq!(check(&opened_late.done()), []);
