@@ -1,5 +1,6 @@
 //! Raft messages from peers, on their way to openraft.
 
+use openraft::async_runtime::WatchReceiver;
 use openraft::raft::{
     AppendEntriesRequest, AppendEntriesResponse, SnapshotResponse, TransferLeaderRequest, TransferLeaderResponse,
     VoteRequest, VoteResponse,
@@ -21,7 +22,7 @@ impl Consensus {
         &self,
         request: AppendEntriesRequest<TypeConfig>,
     ) -> RaftAnswer<AppendEntriesResponse<TypeConfig>> {
-        if is_planted(Bug::AcknowledgedBeforeAppended) {
+        if is_planted(Bug::AcknowledgedBeforeAppended) && self.would_append(&request) {
             let raft = self.raft.clone();
             tokio::spawn(async move { raft.append_entries(request).await });
             return Ok(AppendEntriesResponse::Success);
@@ -31,6 +32,14 @@ impl Consensus {
             self.local.heard_of_raft_leader();
         }
         Ok(answer)
+    }
+
+    /// Whether nothing speaks against the entries: only then is the planted bug one of order alone.
+    fn would_append(&self, request: &AppendEntriesRequest<TypeConfig>) -> bool {
+        let metrics = self.raft.metrics().borrow_watched().clone();
+        let is_next = metrics.last_applied == request.prev_log_id
+            && metrics.last_log_index == request.prev_log_id.map(|before| before.index);
+        request.vote == metrics.vote && is_next && !request.entries.is_empty()
     }
 
     /// Raft's RequestVote, from a peer.
