@@ -20,6 +20,11 @@ use crate::wall::WallClock;
 /// Set for a process that has a network and mounts of its own, which end with it.
 pub const INSIDE: &str = "QUORATE_CHAOS_INSIDE";
 
+/// Whether this process has a network and mounts of its own.
+pub fn is_apart() -> bool {
+    std::env::var_os(INSIDE).is_some()
+}
+
 /// A process that keeps a network alive, and the two ends of the cable to it.
 struct Network {
     keeper: Child,
@@ -68,12 +73,9 @@ fn binary() -> String {
 
 impl Lab {
     /// Starts three nodes. Where this process has no network of its own, they are on loopback addresses, and can't
-    /// be cut off. An error says which of the gear can't be had here.
+    /// be cut off. An error says what is broken: whether the gear can be had here is known by then.
     pub async fn start(gear: Gear, args: &[&str]) -> Result<Lab, String> {
-        let networks = std::env::var_os(INSIDE).is_some();
-        if (gear.networks || gear.proxies || gear.wall_clocks) && !networks {
-            return Err("no networks and mounts of our own".to_owned());
-        }
+        let networks = is_apart();
         let folder = tempfile::Builder::new().prefix("quorate-chaos-").tempdir().map_err(|error| error.to_string())?;
         let secret = folder.path().join("secret");
         std::fs::write(&secret, "canary-secret of the cluster").map_err(|error| error.to_string())?;
@@ -334,7 +336,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
 impl Drop for Lab {
     fn drop(&mut self) {
         self.nodes.clear();
-        if std::env::var_os(INSIDE).is_some() {
+        if is_apart() {
             let _ = ip("link del chaos0");
         }
     }
@@ -404,7 +406,7 @@ impl Network {
         let keeper = keep.spawn().map_err(|error| error.to_string())?;
         let (here, end) = (format!("to-{name}"), format!("eth-{name}"));
         let mut network = Network { keeper, end: end.clone(), hardware_address: String::new() };
-        network.is_apart()?;
+        network.wait_until_apart()?;
         // The network of a lab before this one takes its time to go, and its cable with it.
         let _ = ip(&format!("link del {here}"));
         ip(&format!("link add {here} type veth peer name {end}"))?;
@@ -420,7 +422,7 @@ impl Network {
     }
 
     /// Waits until the keeper has left our network for its own.
-    fn is_apart(&self) -> Result<(), String> {
+    fn wait_until_apart(&self) -> Result<(), String> {
         let ours = std::fs::read_link("/proc/self/ns/net").map_err(|error| error.to_string())?;
         for _ in 0..500 {
             let theirs = std::fs::read_link(format!("/proc/{}/ns/net", self.keeper.id()));
