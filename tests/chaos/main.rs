@@ -16,6 +16,7 @@ mod judge;
 mod lab;
 mod means;
 mod outside;
+mod panics;
 mod proxy;
 mod run;
 mod wall;
@@ -97,7 +98,9 @@ fn nodes_keep_their_promises_while_they_are_killed_and_paused_and_restarted() ->
         }
     }
     let length = seconds * SECOND / scenarios.len().max(1) as u64;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    panics::count();
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(2).thread_name(panics::THREADS).enable_all().build().unwrap();
     let mut rows = Vec::new();
     let mut failed = false;
     for scenario in scenarios {

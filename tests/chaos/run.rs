@@ -13,6 +13,7 @@ use crate::history::{Answer, Asked, Attempt, History, MILLI, Moment, SECOND, Sam
 use crate::judge::rest::{REST_MAX, come_to_rest, report};
 use crate::lab::Lab;
 use crate::outside::{RealOutside, now};
+use crate::panics;
 
 const ROOMS: usize = 8;
 /// A run in which more than this remains unknown proves too little.
@@ -109,11 +110,8 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
         if excuse {
             world.recorder.record(|history| history.faults.push(fault));
         }
-        for place in 0..3 {
-            if let Some(code) = lab.ended(place) {
-                trouble.push(format!("n{} ended by itself with {code:?}", place + 1));
-            }
-        }
+        trouble.extend(ended_by_itself(&mut lab));
+        trouble.extend(panics::trouble());
     }
     sleep(2 * SECOND).await;
     let closed = now();
@@ -123,6 +121,8 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
     }
     let mut rest = come_to_rest(&world, &[0, 1, 2], &crowd.open).await;
     crowd.observers.shutdown().await;
+    trouble.extend(ended_by_itself(&mut lab));
+    trouble.extend(panics::trouble());
     rest.not_served.extend(trouble.into_iter().chain(broken));
     let mut secrets = world.secrets.lock().unwrap().clone();
     // All would take long; the oldest have had the most time to leak.
@@ -151,6 +151,12 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
     let enough = each && verdict.operations > 100 && verdict.unknown * 100 <= verdict.operations * UNKNOWN_PERCENT_MAX;
     assert!(enough && faults > 0, "too weak to prove anything: {faults} faults, {verdict:?}");
     Ok(Outcome { scenario, seed, faults, raft_elections: raft_elections_in_all, unchanged, verdict })
+}
+
+/// The nodes that nobody has told to end, and that have ended all the same.
+fn ended_by_itself(lab: &mut Lab) -> Vec<String> {
+    let ended = |place| lab.ended(place).map(|code| format!("n{} ended by itself with {code:?}", place + 1));
+    (0..3).filter_map(ended).collect()
 }
 
 /// Whether a quorum has flushed something for it.
