@@ -277,14 +277,22 @@ impl Lab {
         None
     }
 
-    /// The raft leader, as it says itself.
-    pub async fn raft_leader(&self) -> Option<usize> {
-        for place in 0..3 {
-            if self.report(place).await.is_some_and(|report| report["role"] == "raft_leader") {
-                return Some(place);
+    /// Waits until a node says that it is the raft leader; of two that do, the one of the later raft term is.
+    pub async fn raft_leader(&self, limit: Moment) -> Option<usize> {
+        let deadline = now() + limit;
+        loop {
+            let mut latest = None;
+            for place in 0..3 {
+                let Some(report) = self.report(place).await.filter(|report| report["role"] == "raft_leader") else {
+                    continue;
+                };
+                latest = latest.max(Some((report["raft_term"].as_u64(), place)));
             }
+            if latest.is_some() || now() > deadline {
+                return latest.map(|(_, place)| place);
+            }
+            crate::clients::sleep(20_000).await;
         }
-        None
     }
 
     /// The highest raft term of all nodes: each raft election raises it.
