@@ -20,6 +20,8 @@ use crate::wall::WallClock;
 /// Set for a process that has a network and mounts of its own, which end with it.
 pub const INSIDE: &str = "QUORATE_CHAOS_INSIDE";
 
+const CLOCKS: &str = "/dev/shm";
+
 /// Whether this process has a network and mounts of its own.
 pub fn is_apart() -> bool {
     std::env::var_os(INSIDE).is_some()
@@ -67,6 +69,11 @@ pub struct Lab {
     http: reqwest::Client,
 }
 
+/// How many tracers a node sends to each other: so the sum of those that arrive says whose they are.
+pub fn tracers(from: usize) -> u64 {
+    1 << from
+}
+
 fn binary() -> String {
     std::env::var("QUORATE_CHAOS_BINARY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_quorate").to_owned())
 }
@@ -107,7 +114,8 @@ impl Lab {
         };
         if gear.wall_clocks {
             // A killed process leaves what libfaketime keeps there. Our own copy of it ends with us.
-            run(Command::new("mount").args(["-t", "tmpfs", "tmpfs", "/dev/shm"]))?;
+            // Our wall clocks are there too, since of this file system we know that it notes when a file was read.
+            run(Command::new("mount").args(["-t", "tmpfs", "-o", "strictatime", "tmpfs", CLOCKS]))?;
         }
         let http = reqwest::Client::builder().no_proxy().build().map_err(|error| error.to_string())?;
         let mut lab = Lab { nodes: Vec::new(), folder, proxies, http };
@@ -116,7 +124,7 @@ impl Lab {
             let disk = gear.disks.then(Disk::make).transpose()?;
             let brake = gear.brakes.then(Brake::make).transpose()?;
             let data_dir = disk.as_ref().map_or_else(|| lab.folder.path().join(&name), Disk::data_dir);
-            let clock_file = lab.folder.path().join(format!("{name}.clock"));
+            let clock_file = Path::new(CLOCKS).join(format!("{name}.clock"));
             let wall_clock = gear.wall_clocks.then(|| WallClock::make(clock_file)).transpose()?;
             let network = if networks { Some(Network::make(&name, address(place))?) } else { None };
             let mut all = vec!["--peers".to_owned(), peers.join(",")];
@@ -193,6 +201,29 @@ impl Lab {
         let network = self.nodes[from].network.as_ref().expect("only networks are cut");
         let (to, end) = (self.nodes[to].address, &network.end);
         network.ip(&format!("neigh replace {to} lladdr {hardware_address} dev {end} nud permanent")).unwrap();
+    }
+
+    /// Has each node's network send datagrams to both others, to a port where nobody listens: as many as `tracers` says.
+    pub fn send_tracers(&self) {
+        for (from, node) in self.nodes.iter().enumerate() {
+            let network = node.network.as_ref().expect("only networks are cut");
+            for other in self.nodes.iter().filter(|other| other.name != node.name) {
+                let send = format!("for _ in {{1..{}}}; do echo > /dev/udp/{}/9; done", tracers(from), other.address);
+                run(network.enter().args(["bash", "-c", &send])).unwrap();
+            }
+        }
+    }
+
+    /// How many datagrams for nobody have come to each node's network so far, as its kernel counts them. Nodes send none.
+    pub fn datagrams_for_nobody(&self) -> [u64; 3] {
+        [0, 1, 2].map(|place| {
+            let network = self.nodes[place].network.as_ref().expect("only networks are cut");
+            let counts = std::fs::read_to_string(format!("/proc/{}/net/snmp", network.keeper.id())).unwrap();
+            let mut lines = counts.lines().filter_map(|line| line.strip_prefix("Udp: "));
+            let (names, counts) = (lines.next().unwrap(), lines.next().unwrap());
+            let mut counts = names.split(' ').zip(counts.split(' '));
+            counts.find(|(name, _)| *name == "NoPorts").unwrap().1.parse().unwrap()
+        })
     }
 
     /// Drops what the node's disk has not written, and the node with it; then the disk is there again.
@@ -357,8 +388,8 @@ impl Node {
         let mut command = match &self.network {
             // It becomes the program, so the process id is the node's.
             Some(network) => {
-                let mut command = Command::new("nsenter");
-                command.arg(format!("--net=/proc/{}/ns/net", network.keeper.id())).arg("--").arg(binary());
+                let mut command = network.enter();
+                command.arg(binary());
                 command
             }
             None => Command::new(binary()),
@@ -442,10 +473,15 @@ impl Network {
         Err("no network of its own for a node".to_owned())
     }
 
-    fn ip(&self, args: &str) -> Result<String, String> {
+    /// What is to run in this network is added to it.
+    fn enter(&self) -> Command {
         let mut command = Command::new("nsenter");
-        command.arg(format!("--net=/proc/{}/ns/net", self.keeper.id())).args(["--", "ip"]).args(args.split(' '));
-        run(&mut command)
+        command.arg(format!("--net=/proc/{}/ns/net", self.keeper.id())).arg("--");
+        command
+    }
+
+    fn ip(&self, args: &str) -> Result<String, String> {
+        run(self.enter().arg("ip").args(args.split(' ')))
     }
 }
 

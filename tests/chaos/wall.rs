@@ -31,6 +31,12 @@ impl WallClock {
         std::fs::rename(aside, &self.file).unwrap();
     }
 
+    /// Whether its node has looked at it since it was set last. Nobody else does.
+    pub fn was_read(&self) -> bool {
+        let file = std::fs::metadata(&self.file).unwrap();
+        file.accessed().unwrap() > file.modified().unwrap()
+    }
+
     /// What a process must find in its environment to have this clock.
     pub fn environment(&self) -> [(&'static str, &Path); 5] {
         [

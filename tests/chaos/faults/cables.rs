@@ -8,7 +8,7 @@ use rand::rngs::StdRng;
 use super::{ELECTION_MAX, Strike};
 use crate::clients::sleep;
 use crate::history::MILLI;
-use crate::lab::Lab;
+use crate::lab::{Lab, tracers};
 use crate::outside::now;
 use crate::proxy::Weather;
 
@@ -26,18 +26,31 @@ pub async fn cut(lab: &mut Lab, leader: usize, follower: usize, random: &mut Std
         _ => ("nothing leaves a follower", vec![(follower, leader), (follower, third)], vec![follower]),
     };
     let silent = cables.contains(&(leader, follower)) && cables.contains(&(leader, third));
+    let arrived_before = lab.datagrams_for_nobody();
     for (from, to) in &cables {
         lab.cut(*from, *to);
     }
+    lab.send_tracers();
     // What was on its way has arrived by then.
     let cut_from = now() + 50 * MILLI;
     let length = random.random_range(1_000..9_000);
     sleep(length * MILLI).await;
     let strike = Strike::new(format!("{name} for {length} ms"), cut_from, alone)
         .elects(silent && length * MILLI > ELECTION_MAX)
-        .leaves_a_quorum(true);
+        .leaves_a_quorum(true)
+        .missed(otherwise_cut(&cables, arrived_before, lab.datagrams_for_nobody()));
     lab.join_all();
     strike
+}
+
+/// Whether tracers got through where they must not, or were lost elsewhere.
+fn otherwise_cut(cables: &[(usize, usize)], before: [u64; 3], after: [u64; 3]) -> Option<String> {
+    (0..3).find_map(|to| {
+        let heard = (0..3).filter(|from| *from != to && !cables.contains(&(*from, to)));
+        let expected: u64 = heard.map(tracers).sum();
+        let arrived = after[to] - before[to];
+        (arrived != expected).then(|| format!("{arrived} tracers reached n{}, where {expected} could", to + 1))
+    })
 }
 
 pub async fn delay(lab: &mut Lab, leader: usize, follower: usize, random: &mut StdRng) -> Strike {
