@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::brake::Brake;
 use crate::disk_image::{Disk, run};
 use crate::history::{Moment, SECOND};
+use crate::leaks::Search;
 use crate::outside::now;
 use crate::proxy::Proxies;
 use crate::wall::WallClock;
@@ -347,28 +348,12 @@ impl Lab {
         text
     }
 
-    /// The files in which one of the secrets is: the logs, and all that the nodes have stored.
-    pub fn leaks(&self, secrets: &[String]) -> Vec<String> {
-        let mut files: Vec<PathBuf> = Vec::new();
-        for node in &self.nodes {
-            files.push(node.log.clone());
-            collect(&node.data_dir, &mut files);
-        }
-        let mut leaks = Vec::new();
-        for file in files {
-            let content = std::fs::read(&file).unwrap_or_default();
-            let has = |needle: &[u8]| content.windows(needle.len()).any(|window| window == needle);
-            if secrets.iter().any(|secret| has(secret.as_bytes())) {
-                leaks.push(file.display().to_string());
-            }
-        }
-        leaks
-    }
-}
-
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.path().is_dir() { collect(&entry.path(), files) } else { files.push(entry.path()) }
+    /// Where secrets are in the logs, and in all that the nodes have stored. Ends the nodes first, so that no file goes
+    /// while it is looked for.
+    pub fn leaks(&mut self, search: &Search) -> Vec<String> {
+        (0..3).for_each(|place| self.kill(place));
+        let places = self.nodes.iter().flat_map(|node| [&node.log, &node.data_dir]);
+        places.flat_map(|place| search.look_into(place)).collect()
     }
 }
 

@@ -14,6 +14,7 @@ mod faults;
 #[path = "../judge/mod.rs"]
 mod judge;
 mod lab;
+mod leaks;
 mod means;
 mod outside;
 mod panics;

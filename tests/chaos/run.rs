@@ -12,6 +12,7 @@ use crate::faults::{Scenario, Strike, strike};
 use crate::history::{Answer, Asked, Attempt, History, MILLI, Moment, SECOND, Sample, Seen};
 use crate::judge::rest::{REST_MAX, come_to_rest, report};
 use crate::lab::Lab;
+use crate::leaks::Search;
 use crate::outside::{RealOutside, now};
 use crate::panics;
 
@@ -124,12 +125,11 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
     trouble.extend(ended_by_itself(&mut lab));
     trouble.extend(panics::trouble());
     rest.not_served.extend(trouble.into_iter().chain(broken));
-    let mut secrets = world.secrets.lock().unwrap().clone();
-    // All would take long; the oldest have had the most time to leak.
-    secrets.truncate(10);
-    secrets.push(KEY_CANARY.to_owned());
-    secrets.push("canary-secret".to_owned());
-    rest.leaks = lab.leaks(&secrets);
+    let mut search = Search::default();
+    world.secrets.lock().unwrap().iter().for_each(|token| search.add_token(token));
+    search.add(KEY_CANARY.as_bytes());
+    search.add(b"canary-secret");
+    rest.leaks = lab.leaks(&search);
     let mut history = world.recorder.take();
     history.rest = rest;
     history.attempts.sort_by_key(|attempt| attempt.t0);
