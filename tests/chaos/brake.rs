@@ -16,7 +16,7 @@ pub struct Brake {
 impl Brake {
     pub fn make() -> Result<Brake, String> {
         let group = Path::new(GROUPS).join(format!("quorate-chaos-{:016x}", rand::random::<u64>()));
-        std::fs::create_dir(&group).map_err(|error| format!("no control group {}: {error}", group.display()))?;
+        std::fs::create_dir(&group).map_err(|error| format!("no control group (v1) {}: {error}", group.display()))?;
         let brake = Brake { group };
         match brake.group.join("blkio.throttle.write_bps_device").exists() {
             true => Ok(brake),

@@ -13,12 +13,20 @@ use serde_json::Value;
 use crate::brake::Brake;
 use crate::disk_image::{Disk, run};
 use crate::history::{Moment, SECOND};
+use crate::leaks::Search;
 use crate::outside::now;
 use crate::proxy::Proxies;
 use crate::wall::WallClock;
 
 /// Set for a process that has a network and mounts of its own, which end with it.
 pub const INSIDE: &str = "QUORATE_CHAOS_INSIDE";
+
+const CLOCKS: &str = "/dev/shm";
+
+/// Whether this process has a network and mounts of its own.
+pub fn is_apart() -> bool {
+    std::env::var_os(INSIDE).is_some()
+}
 
 /// A process that keeps a network alive, and the two ends of the cable to it.
 struct Network {
@@ -62,18 +70,20 @@ pub struct Lab {
     http: reqwest::Client,
 }
 
+/// How many tracers a node sends to each other: so the sum of those that arrive says whose they are.
+pub fn tracers(from: usize) -> u64 {
+    1 << from
+}
+
 fn binary() -> String {
     std::env::var("QUORATE_CHAOS_BINARY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_quorate").to_owned())
 }
 
 impl Lab {
     /// Starts three nodes. Where this process has no network of its own, they are on loopback addresses, and can't
-    /// be cut off. An error says which of the gear can't be had here.
+    /// be cut off. An error says what is broken: whether the gear can be had here is known by then.
     pub async fn start(gear: Gear, args: &[&str]) -> Result<Lab, String> {
-        let networks = std::env::var_os(INSIDE).is_some();
-        if (gear.networks || gear.proxies || gear.wall_clocks) && !networks {
-            return Err("no networks and mounts of our own".to_owned());
-        }
+        let networks = is_apart();
         let folder = tempfile::Builder::new().prefix("quorate-chaos-").tempdir().map_err(|error| error.to_string())?;
         let secret = folder.path().join("secret");
         std::fs::write(&secret, "canary-secret of the cluster").map_err(|error| error.to_string())?;
@@ -105,7 +115,8 @@ impl Lab {
         };
         if gear.wall_clocks {
             // A killed process leaves what libfaketime keeps there. Our own copy of it ends with us.
-            run(Command::new("mount").args(["-t", "tmpfs", "tmpfs", "/dev/shm"]))?;
+            // Our wall clocks are there too, since of this file system we know that it notes when a file was read.
+            run(Command::new("mount").args(["-t", "tmpfs", "-o", "strictatime", "tmpfs", CLOCKS]))?;
         }
         let http = reqwest::Client::builder().no_proxy().build().map_err(|error| error.to_string())?;
         let mut lab = Lab { nodes: Vec::new(), folder, proxies, http };
@@ -114,7 +125,7 @@ impl Lab {
             let disk = gear.disks.then(Disk::make).transpose()?;
             let brake = gear.brakes.then(Brake::make).transpose()?;
             let data_dir = disk.as_ref().map_or_else(|| lab.folder.path().join(&name), Disk::data_dir);
-            let clock_file = lab.folder.path().join(format!("{name}.clock"));
+            let clock_file = Path::new(CLOCKS).join(format!("{name}.clock"));
             let wall_clock = gear.wall_clocks.then(|| WallClock::make(clock_file)).transpose()?;
             let network = if networks { Some(Network::make(&name, address(place))?) } else { None };
             let mut all = vec!["--peers".to_owned(), peers.join(",")];
@@ -191,6 +202,29 @@ impl Lab {
         let network = self.nodes[from].network.as_ref().expect("only networks are cut");
         let (to, end) = (self.nodes[to].address, &network.end);
         network.ip(&format!("neigh replace {to} lladdr {hardware_address} dev {end} nud permanent")).unwrap();
+    }
+
+    /// Has each node's network send datagrams to both others, to a port where nobody listens: as many as `tracers` says.
+    pub fn send_tracers(&self) {
+        for (from, node) in self.nodes.iter().enumerate() {
+            let network = node.network.as_ref().expect("only networks are cut");
+            for other in self.nodes.iter().filter(|other| other.name != node.name) {
+                let send = format!("for _ in {{1..{}}}; do echo > /dev/udp/{}/9; done", tracers(from), other.address);
+                run(network.enter().args(["bash", "-c", &send])).unwrap();
+            }
+        }
+    }
+
+    /// How many datagrams for nobody have come to each node's network so far, as its kernel counts them. Nodes send none.
+    pub fn datagrams_for_nobody(&self) -> [u64; 3] {
+        [0, 1, 2].map(|place| {
+            let network = self.nodes[place].network.as_ref().expect("only networks are cut");
+            let counts = std::fs::read_to_string(format!("/proc/{}/net/snmp", network.keeper.id())).unwrap();
+            let mut lines = counts.lines().filter_map(|line| line.strip_prefix("Udp: "));
+            let (names, counts) = (lines.next().unwrap(), lines.next().unwrap());
+            let mut counts = names.split(' ').zip(counts.split(' '));
+            counts.find(|(name, _)| *name == "NoPorts").unwrap().1.parse().unwrap()
+        })
     }
 
     /// Drops what the node's disk has not written, and the node with it; then the disk is there again.
@@ -275,14 +309,22 @@ impl Lab {
         None
     }
 
-    /// The raft leader, as it says itself.
-    pub async fn raft_leader(&self) -> Option<usize> {
-        for place in 0..3 {
-            if self.report(place).await.is_some_and(|report| report["role"] == "raft_leader") {
-                return Some(place);
+    /// Waits until a node says that it is the raft leader; of two that do, the one of the later raft term is.
+    pub async fn raft_leader(&self, limit: Moment) -> Option<usize> {
+        let deadline = now() + limit;
+        loop {
+            let mut latest = None;
+            for place in 0..3 {
+                let Some(report) = self.report(place).await.filter(|report| report["role"] == "raft_leader") else {
+                    continue;
+                };
+                latest = latest.max(Some((report["raft_term"].as_u64(), place)));
             }
+            if latest.is_some() || now() > deadline {
+                return latest.map(|(_, place)| place);
+            }
+            crate::clients::sleep(20_000).await;
         }
-        None
     }
 
     /// The highest raft term of all nodes: each raft election raises it.
@@ -306,35 +348,19 @@ impl Lab {
         text
     }
 
-    /// The files in which one of the secrets is: the logs, and all that the nodes have stored.
-    pub fn leaks(&self, secrets: &[String]) -> Vec<String> {
-        let mut files: Vec<PathBuf> = Vec::new();
-        for node in &self.nodes {
-            files.push(node.log.clone());
-            collect(&node.data_dir, &mut files);
-        }
-        let mut leaks = Vec::new();
-        for file in files {
-            let content = std::fs::read(&file).unwrap_or_default();
-            let has = |needle: &[u8]| content.windows(needle.len()).any(|window| window == needle);
-            if secrets.iter().any(|secret| has(secret.as_bytes())) {
-                leaks.push(file.display().to_string());
-            }
-        }
-        leaks
-    }
-}
-
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.path().is_dir() { collect(&entry.path(), files) } else { files.push(entry.path()) }
+    /// Where secrets are in the logs, and in all that the nodes have stored. Ends the nodes first, so that no file goes
+    /// while it is looked for.
+    pub fn leaks(&mut self, search: &Search) -> Vec<String> {
+        (0..3).for_each(|place| self.kill(place));
+        let places = self.nodes.iter().flat_map(|node| [&node.log, &node.data_dir]);
+        places.flat_map(|place| search.look_into(place)).collect()
     }
 }
 
 impl Drop for Lab {
     fn drop(&mut self) {
         self.nodes.clear();
-        if std::env::var_os(INSIDE).is_some() {
+        if is_apart() {
             let _ = ip("link del chaos0");
         }
     }
@@ -347,8 +373,8 @@ impl Node {
         let mut command = match &self.network {
             // It becomes the program, so the process id is the node's.
             Some(network) => {
-                let mut command = Command::new("nsenter");
-                command.arg(format!("--net=/proc/{}/ns/net", network.keeper.id())).arg("--").arg(binary());
+                let mut command = network.enter();
+                command.arg(binary());
                 command
             }
             None => Command::new(binary()),
@@ -404,7 +430,7 @@ impl Network {
         let keeper = keep.spawn().map_err(|error| error.to_string())?;
         let (here, end) = (format!("to-{name}"), format!("eth-{name}"));
         let mut network = Network { keeper, end: end.clone(), hardware_address: String::new() };
-        network.is_apart()?;
+        network.wait_until_apart()?;
         // The network of a lab before this one takes its time to go, and its cable with it.
         let _ = ip(&format!("link del {here}"));
         ip(&format!("link add {here} type veth peer name {end}"))?;
@@ -420,7 +446,7 @@ impl Network {
     }
 
     /// Waits until the keeper has left our network for its own.
-    fn is_apart(&self) -> Result<(), String> {
+    fn wait_until_apart(&self) -> Result<(), String> {
         let ours = std::fs::read_link("/proc/self/ns/net").map_err(|error| error.to_string())?;
         for _ in 0..500 {
             let theirs = std::fs::read_link(format!("/proc/{}/ns/net", self.keeper.id()));
@@ -432,10 +458,15 @@ impl Network {
         Err("no network of its own for a node".to_owned())
     }
 
-    fn ip(&self, args: &str) -> Result<String, String> {
+    /// What is to run in this network is added to it.
+    fn enter(&self) -> Command {
         let mut command = Command::new("nsenter");
-        command.arg(format!("--net=/proc/{}/ns/net", self.keeper.id())).args(["--", "ip"]).args(args.split(' '));
-        run(&mut command)
+        command.arg(format!("--net=/proc/{}/ns/net", self.keeper.id())).arg("--");
+        command
+    }
+
+    fn ip(&self, args: &str) -> Result<String, String> {
+        run(self.enter().arg("ip").args(args.split(' ')))
     }
 }
 

@@ -12,7 +12,9 @@ use crate::faults::{Scenario, Strike, strike};
 use crate::history::{Answer, Asked, Attempt, History, MILLI, Moment, SECOND, Sample, Seen};
 use crate::judge::rest::{REST_MAX, come_to_rest, report};
 use crate::lab::Lab;
+use crate::leaks::Search;
 use crate::outside::{RealOutside, now};
+use crate::panics;
 
 const ROOMS: usize = 8;
 /// A run in which more than this remains unknown proves too little.
@@ -56,7 +58,7 @@ pub const HEAD: &str = "\
 | scenario | seed | faults | raft elections | operations | unknown | longest without an answer / a change, ms | smallest exclusion gap, ms | late expiry p50 / p99 / max, ms | holders that ran out | violations |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |";
 
-/// Runs a scenario for so long, and judges it. An error is that it can't be run here.
+/// Runs a scenario for so long, and judges it. An error is that the lab is broken.
 pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcome, String> {
     // Small numbers, so that snapshots and the end of old log entries are part of it.
     let args = ["--snapshot-every", "700", "--log-entries-kept", "1000"];
@@ -109,11 +111,8 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
         if excuse {
             world.recorder.record(|history| history.faults.push(fault));
         }
-        for place in 0..3 {
-            if let Some(code) = lab.ended(place) {
-                trouble.push(format!("n{} ended by itself with {code:?}", place + 1));
-            }
-        }
+        trouble.extend(ended_by_itself(&mut lab));
+        trouble.extend(panics::trouble());
     }
     sleep(2 * SECOND).await;
     let closed = now();
@@ -123,13 +122,14 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
     }
     let mut rest = come_to_rest(&world, &[0, 1, 2], &crowd.open).await;
     crowd.observers.shutdown().await;
+    trouble.extend(ended_by_itself(&mut lab));
+    trouble.extend(panics::trouble());
     rest.not_served.extend(trouble.into_iter().chain(broken));
-    let mut secrets = world.secrets.lock().unwrap().clone();
-    // All would take long; the oldest have had the most time to leak.
-    secrets.truncate(10);
-    secrets.push(KEY_CANARY.to_owned());
-    secrets.push("canary-secret".to_owned());
-    rest.leaks = lab.leaks(&secrets);
+    let mut search = Search::default();
+    world.secrets.lock().unwrap().iter().for_each(|token| search.add_token(token));
+    search.add(KEY_CANARY.as_bytes());
+    search.add(b"canary-secret");
+    rest.leaks = lab.leaks(&search);
     let mut history = world.recorder.take();
     history.rest = rest;
     history.attempts.sort_by_key(|attempt| attempt.t0);
@@ -151,6 +151,12 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
     let enough = each && verdict.operations > 100 && verdict.unknown * 100 <= verdict.operations * UNKNOWN_PERCENT_MAX;
     assert!(enough && faults > 0, "too weak to prove anything: {faults} faults, {verdict:?}");
     Ok(Outcome { scenario, seed, faults, raft_elections: raft_elections_in_all, unchanged, verdict })
+}
+
+/// The nodes that nobody has told to end, and that have ended all the same.
+fn ended_by_itself(lab: &mut Lab) -> Vec<String> {
+    let ended = |place| lab.ended(place).map(|code| format!("n{} ended by itself with {code:?}", place + 1));
+    (0..3).filter_map(ended).collect()
 }
 
 /// Whether a quorum has flushed something for it.

@@ -12,11 +12,16 @@ pub struct WallClock {
 
 impl WallClock {
     pub fn make(file: PathBuf) -> Result<WallClock, String> {
-        let folders = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten().map(|folder| folder.path());
-        let library = folders.map(|folder| folder.join("faketime/libfaketimeMT.so.1")).find(|library| library.exists());
-        let clock = WallClock { library: library.ok_or("libfaketime is not installed")?, file };
+        let clock = WallClock { library: WallClock::library()?, file };
         clock.set(0);
         Ok(clock)
+    }
+
+    /// Where libfaketime is.
+    pub fn library() -> Result<PathBuf, String> {
+        let folders = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten().map(|folder| folder.path());
+        let library = folders.map(|folder| folder.join("faketime/libfaketimeMT.so.1")).find(|library| library.exists());
+        library.ok_or_else(|| "libfaketime is not installed".to_owned())
     }
 
     /// Makes it wrong by so many seconds, from now on.
@@ -24,6 +29,12 @@ impl WallClock {
         let aside = Path::with_extension(&self.file, "new");
         std::fs::write(&aside, format!("{seconds:+}\n")).unwrap();
         std::fs::rename(aside, &self.file).unwrap();
+    }
+
+    /// Whether its node has looked at it since it was set last. Nobody else does.
+    pub fn was_read(&self) -> bool {
+        let file = std::fs::metadata(&self.file).unwrap();
+        file.accessed().unwrap() > file.modified().unwrap()
     }
 
     /// What a process must find in its environment to have this clock.

@@ -8,7 +8,7 @@ use rand::rngs::StdRng;
 use super::{ELECTION_MAX, Strike};
 use crate::clients::sleep;
 use crate::history::MILLI;
-use crate::lab::Lab;
+use crate::lab::{Lab, tracers};
 use crate::outside::now;
 use crate::proxy::Weather;
 
@@ -19,22 +19,38 @@ pub async fn cut(lab: &mut Lab, leader: usize, follower: usize, random: &mut Std
         0 => ("cut the raft leader off", [both(leader, follower), both(leader, third)].concat(), vec![leader]),
         1 => ("cut a follower off", [both(follower, leader), both(follower, third)].concat(), vec![follower]),
         2 => ("cut between raft leader and follower", both(leader, follower), vec![]),
-        3 => ("nothing reaches the raft leader", vec![(follower, leader), (third, leader)], vec![]),
-        4 => ("nothing leaves the raft leader", vec![(leader, follower), (leader, third)], vec![]),
-        _ => ("nothing leaves a follower", vec![(follower, leader), (follower, third)], vec![]),
+        // An exchange takes both ways: a node that hears nothing, or is not heard, is confirmed by nobody, and nobody
+        // answers what it passes on.
+        3 => ("nothing reaches the raft leader", vec![(follower, leader), (third, leader)], vec![leader]),
+        4 => ("nothing leaves the raft leader", vec![(leader, follower), (leader, third)], vec![leader]),
+        _ => ("nothing leaves a follower", vec![(follower, leader), (follower, third)], vec![follower]),
     };
+    let silent = cables.contains(&(leader, follower)) && cables.contains(&(leader, third));
+    let arrived_before = lab.datagrams_for_nobody();
     for (from, to) in &cables {
         lab.cut(*from, *to);
     }
+    lab.send_tracers();
     // What was on its way has arrived by then.
     let cut_from = now() + 50 * MILLI;
     let length = random.random_range(1_000..9_000);
     sleep(length * MILLI).await;
-    let strike = Strike::new(format!("{name} for {length} ms"), cut_from, alone.clone())
-        .elects(alone == [leader] && length * MILLI > ELECTION_MAX)
-        .leaves_a_quorum(true);
+    let strike = Strike::new(format!("{name} for {length} ms"), cut_from, alone)
+        .elects(silent && length * MILLI > ELECTION_MAX)
+        .leaves_a_quorum(true)
+        .missed(otherwise_cut(&cables, arrived_before, lab.datagrams_for_nobody()));
     lab.join_all();
     strike
+}
+
+/// Whether tracers got through where they must not, or were lost elsewhere.
+fn otherwise_cut(cables: &[(usize, usize)], before: [u64; 3], after: [u64; 3]) -> Option<String> {
+    (0..3).find_map(|to| {
+        let heard = (0..3).filter(|from| *from != to && !cables.contains(&(*from, to)));
+        let expected: u64 = heard.map(tracers).sum();
+        let arrived = after[to] - before[to];
+        (arrived != expected).then(|| format!("{arrived} tracers reached n{}, where {expected} could", to + 1))
+    })
 }
 
 pub async fn delay(lab: &mut Lab, leader: usize, follower: usize, random: &mut StdRng) -> Strike {
@@ -78,7 +94,9 @@ pub async fn delay(lab: &mut Lab, leader: usize, follower: usize, random: &mut S
             (of("from the raft leader", &from_leader), weather, format!("{bytes_per_second} bytes a second"))
         }
     };
-    let alone = if ways == around_leader && (weather.stalled || weather.swallowed) { vec![leader] } else { vec![] };
+    // What is kept back or lost on one way only is enough, as with a cut cable.
+    let passes_nothing = weather.stalled || weather.swallowed;
+    let alone = if passes_nothing && place != "between raft leader and follower" { vec![leader] } else { vec![] };
     let struck_before = lab.proxies().struck();
     lab.proxies().set(&ways, weather);
     // What was on its way has arrived by then.
@@ -86,7 +104,8 @@ pub async fn delay(lab: &mut Lab, leader: usize, follower: usize, random: &mut S
     let length = random.random_range(1_000..9_000);
     sleep(length * MILLI).await;
     let struck = lab.proxies().struck() - struck_before;
-    let elects = !alone.is_empty() && length * MILLI > ELECTION_MAX;
+    let silent = passes_nothing && ways.contains(&(leader, follower)) && ways.contains(&(leader, third));
+    let elects = silent && length * MILLI > ELECTION_MAX;
     // A raft leader whose words still arrive, and too little of the rest, goes on and gets nowhere: Raft knows no
     // better. Nor does openraft where a heartbeat and its answer take longer than the 100 ms between two: it takes no
     // more writes once none was confirmed for 500 ms, and heartbeats, which arrive, prevent a raft election.

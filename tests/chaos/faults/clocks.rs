@@ -57,14 +57,15 @@ pub async fn jump(lab: &mut Lab, leader: usize, follower: usize, random: &mut St
 
 const STEPPED: &str = "the wall clock has stepped";
 
-/// A follower shows its clock in the `Date` of its answers only, and there a step back is not seen: the text of a
-/// second is kept until that second is over. So one that has been further ahead before may still show that.
+/// Each look at the clock reads its file anew, which shows. A raft leader says moreover that its clock has stepped. A
+/// follower shows its clock in the `Date` of its answers only, and there a step back is not seen: the text of a second is
+/// kept until that second is over. So one that has been further ahead before may still show that.
 async fn is_shown(lab: &Lab, place: usize, hours: i64, stepped_before: usize, leads: bool) -> bool {
     let deadline = now() + SHOWN_MAX;
     loop {
         let by_date = lab.wall_clock_error(place).await.is_some_and(|error| error > hours * HOUR - 60);
         let by_log = !leads || lab.count_in_log(place, STEPPED) > stepped_before;
-        if by_log && (by_date || hours < 0) {
+        if lab.wall_clock(place).was_read() && by_log && (by_date || hours < 0) {
             return true;
         }
         if now() > deadline {

@@ -1,6 +1,8 @@
 //! Disks: without power, full, slow, dead.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
 
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -29,11 +31,21 @@ pub async fn power(lab: &mut Lab, leader: usize, follower: usize, random: &mut S
         lab.signal(*place, Signal::STOP);
     }
     sleep(20 * MILLI).await;
+    // What is written now, and not flushed, is on the disk afterwards only if it was not the power that was cut.
+    let unflushed: Vec<PathBuf> = dark.iter().map(|place| lab.disk(*place).mount.join("unflushed")).collect();
+    unflushed.iter().for_each(|file| std::fs::write(file, [1; 4096]).unwrap());
     lab.cut_power(&dark);
     let from = now();
+    let mut missed = None;
+    for file in &unflushed {
+        if std::fs::read(file).is_ok_and(|content| !content.is_empty()) {
+            missed = Some(format!("{} was never flushed, and is there", file.display()));
+        }
+        let _ = std::fs::remove_file(file);
+    }
     sleep(random.random_range(0..2_000) * MILLI).await;
     let alone = if dark.len() == 2 { (0..3).filter(|place| !dark.contains(place)).collect() } else { Vec::new() };
-    let strike = Strike::new(name, from, alone).leaves_a_quorum(dark.len() == 1);
+    let strike = Strike::new(name, from, alone).leaves_a_quorum(dark.len() == 1).missed(missed);
     for place in dark {
         lab.start_node(place);
     }
@@ -48,10 +60,7 @@ pub async fn full(lab: &mut Lab, leader: usize, follower: usize, random: &mut St
     };
     let from = now();
     let ballast = lab.disk(place).mount.join("ballast");
-    let mut file = std::fs::File::create(&ballast).unwrap();
-    while file.write_all(&[0; 4096]).is_ok() {}
-    let _ = file.sync_all();
-    drop(file);
+    let refused = fill(&ballast);
     sleep(random.random_range(4_000..10_000) * MILLI).await;
     let ended = lab.ended(place);
     let strike = Strike::new(
@@ -59,7 +68,8 @@ pub async fn full(lab: &mut Lab, leader: usize, follower: usize, random: &mut St
         from,
         vec![],
     )
-    .leaves_a_quorum(true);
+    .leaves_a_quorum(true)
+    .missed((refused.kind() != ErrorKind::StorageFull).then(|| format!("the disk is not full: {refused}")));
     std::fs::remove_file(&ballast).unwrap();
     if ended.is_none() {
         // A node that has just noticed takes a moment to end; only one that goes on is alive.
@@ -73,6 +83,25 @@ pub async fn full(lab: &mut Lab, leader: usize, follower: usize, random: &mut St
         None => assert!(lab.is_running(place)),
     }
     strike
+}
+
+/// Writes until nothing more can be written, and says why not. What was set aside for a file that is being written is
+/// free again once it is flushed, so this takes more than one turn.
+fn fill(ballast: &Path) -> std::io::Error {
+    let mut file = File::create(ballast).unwrap();
+    loop {
+        let mut blocks = 0;
+        let refused = loop {
+            match file.write_all(&[0; 4096]) {
+                Ok(()) => blocks += 1,
+                Err(refused) => break refused,
+            }
+        };
+        let _ = file.sync_all();
+        if blocks == 0 {
+            return refused;
+        }
+    }
 }
 
 pub async fn slow(lab: &mut Lab, leader: usize, follower: usize, random: &mut StdRng) -> Strike {

@@ -128,7 +128,10 @@ impl Strike {
 /// Does one thing to the nodes, undoes it, and waits until they serve again.
 pub async fn strike(lab: &mut Lab, scenario: Scenario, random: &mut StdRng) -> Strike {
     let from = now();
-    let leader = lab.raft_leader().await.unwrap_or(0);
+    let Some(leader) = lab.raft_leader(HEALING_MAX).await else {
+        let why = format!("no raft leader within {} s", HEALING_MAX / SECOND);
+        return Strike::new("one that needs a raft leader", from, vec![]).missed(Some(why));
+    };
     let follower = (leader + random.random_range(1..=2)) % 3;
     let mut strike = match scenario {
         Scenario::Kill => processes::kill(lab, leader, follower, random).await,
