@@ -295,9 +295,6 @@ fn raft_config(settings: &ConsensusSettings) -> Result<openraft::Config, Consens
         election_timeout_max: millis(settings.raft_election_timeout),
         snapshot_policy: SnapshotPolicy::LogsSinceLast(settings.snapshot_every),
         max_in_snapshot_log_to_keep: settings.log_entries_kept,
-        // The most that any install may take; each has a limit of its own, by its size. No second snapshot is sent
-        // meanwhile: a purge that overtakes an apply has stopped openraft cores (openraft issue 2116).
-        install_snapshot_timeout: 60_000,
         // A node that was cut off must not depose a healthy raft leader when it comes back.
         enable_pre_vote: Some(true),
         // The committed position isn't flushed, so a restarted raft leader could serve state older than it

@@ -86,9 +86,11 @@ impl PeerLink {
     }
 }
 
-/// How long a snapshot of so many bytes may take to be sent and installed.
+/// How long a snapshot of so many bytes may take to be sent and installed. Openraft has one limit for snapshots of every
+/// size, which would keep a large one from ever getting over a slow link; it is not asked.
 ///
-/// A raft follower whose answer was lost, as by a power cut after the last byte, gets nothing else meanwhile; and a
+/// No second snapshot is sent meanwhile: a purge that overtakes an apply has stopped openraft cores (openraft issue
+/// 2116). But a raft follower whose answer was lost, as by a power cut after the last byte, gets nothing else meanwhile; and a
 /// cluster with one such node stands still when it loses another.
 fn snapshot_timeout(bytes: u64) -> Duration {
     /// For a disk that is slow to flush.
@@ -131,12 +133,12 @@ impl RaftNetworkV2<TypeConfig> for PeerLink {
         vote: Vote,
         snapshot: SnapshotOf<TypeConfig, SnapshotFile>,
         cancel: impl Future<Output = ReplicationClosed> + Send + 'static,
-        option: RPCOption,
+        _option: RPCOption,
     ) -> Result<SnapshotResponse<TypeConfig>, StreamingError<TypeConfig>> {
         let broken = |error: &dyn std::fmt::Display| {
             StreamingError::Network(NetworkError::new(&AnyError::error(error.to_string())))
         };
-        let timeout = option.hard_ttl().min(snapshot_timeout(snapshot.snapshot.bytes));
+        let timeout = snapshot_timeout(snapshot.snapshot.bytes);
         let head = codec::encode(&SnapshotHead { vote, meta: snapshot.meta }).map_err(|error| broken(&error))?;
         let file = self.snapshots.send(&snapshot.snapshot).await.map_err(|error| broken(&error))?;
         let content = stream::iter([Ok(head)]).chain(file);
@@ -161,5 +163,55 @@ impl RaftNetworkV2<TypeConfig> for PeerLink {
         option: RPCOption,
     ) -> RpcResult<openraft::raft::TransferLeaderResponse<TypeConfig>> {
         self.call(RPCTypes::TransferLeader, path::TRANSFER, &request, option.hard_ttl()).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use futures::future::BoxFuture;
+
+    use super::*;
+    use crate::peer::{Carrier, CarryFailure, Delivered, Parcel};
+    use crate::random::SystemRandom;
+    use crate::storage::StorageConfig;
+
+    /// Takes note of how long each parcel may take, and delivers none.
+    #[derive(Default)]
+    struct Timing(Mutex<Vec<Duration>>);
+
+    impl Carrier for Timing {
+        fn post(&self, parcel: Parcel) -> BoxFuture<'static, Result<Delivered, CarryFailure>> {
+            self.0.lock().unwrap().push(parcel.timeout);
+            Box::pin(async { Err(CarryFailure::Unreachable("nobody is there".into())) })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_snapshot_may_take_as_long_as_its_size_needs() {
+        let folder = tempfile::tempdir().unwrap();
+        let storage = crate::storage::open(StorageConfig::new(folder.path(), "node-a"), &SystemRandom).unwrap();
+        let meta = crate::raft_types::SnapshotMeta::default();
+        let written = storage.snapshots.write(None, &meta, Default::default(), std::iter::empty()).unwrap();
+        let timing = Arc::new(Timing::default());
+        let mut link = PeerLinks {
+            transport: Transport::new(timing.clone(), None).unwrap(),
+            local: Arc::new(LocalNode::new(storage.identity, Node::default())),
+            snapshots: storage.snapshots,
+        }
+        .new_client(2, &Node::default())
+        .await;
+        let mut expected = Vec::new();
+        for mebibytes in [0, 10, 60, 1_000] {
+            let snapshot = SnapshotFile { bytes: mebibytes << 20, ..written.clone() };
+            let snapshot = SnapshotOf::<TypeConfig, _> { meta: meta.clone(), snapshot };
+            // The limit that openraft has for all snapshots, whatever their size.
+            let option = RPCOption::new(Duration::from_millis(200));
+            let never = std::future::pending();
+            assert!(link.full_snapshot(Vote::new_committed(1, 1), snapshot, never, option).await.is_err());
+            expected.push(Duration::from_secs(5 + mebibytes));
+        }
+        assert_eq!(*timing.0.lock().unwrap(), expected);
     }
 }
