@@ -167,39 +167,53 @@ impl SnapshotStore {
         Ok((found.meta, rooms))
     }
 
-    /// Gives a complete, flushed file its name. The lock is held meanwhile, so that two who finish at once do
-    /// not remove each other's.
+    /// Gives a complete, flushed file its name, unless there is a newer one by now: the one who builds snapshots can
+    /// be slower than the one who receives them. Says what there is from then on. The lock is held all the while, so
+    /// that two who finish at once do not remove each other's.
     fn publish(&self, aside: &Path) -> Result<SnapshotFile, StorageError> {
         let mut current = self.inner.current.lock().unwrap_or_else(PoisonError::into_inner);
         let mut snapshot = describe(aside)?;
-        let (index, raft_term) = snapshot.meta.last_log_id.map_or((0, 0), |id| (id.index, id.leader_id.term));
-        let path = self.inner.folder.join(format!("{index}-{raft_term}.snapshot"));
-        files::rename(THING, aside, &path, self.inner.dir.disk())?;
-        snapshot.path = path;
-        if current.as_ref().is_none_or(|old| !old.is_newer_than(&snapshot)) {
-            *current = Some(snapshot.clone());
-            drop(current);
-            self.remove_others(&snapshot.path);
+        if let Some(newer) = current.as_ref().filter(|current| current.is_newer_than(&snapshot)) {
+            std::fs::remove_file(aside).map_err(StorageError::io(THING, "remove", aside))?;
+            return Ok(newer.clone());
         }
+        let (index, raft_term) = snapshot.position();
+        snapshot.path = self.inner.folder.join(format!("{index}-{raft_term}.snapshot"));
+        files::rename(THING, aside, &snapshot.path, self.inner.dir.disk())?;
+        *current = Some(snapshot.clone());
+        self.remove_older(&snapshot);
         Ok(snapshot)
     }
 
-    /// Frees the space of older and of damaged snapshots. One that stays costs space, nothing else.
-    fn remove_others(&self, kept: &Path) {
-        let names = files::names_in(THING, &self.inner.folder).unwrap_or_default();
-        for path in names.iter().filter(|name| name.ends_with(".snapshot")).map(|name| self.inner.folder.join(name)) {
-            if path != kept
-                && let Err(error) = std::fs::remove_file(&path)
-            {
+    /// Frees the space of older snapshots, damaged ones among them. One that stays costs space, nothing else.
+    fn remove_older(&self, kept: &SnapshotFile) {
+        let (index, raft_term) = kept.position();
+        for name in files::names_in(THING, &self.inner.folder).unwrap_or_default() {
+            if position_in(&name).is_none_or(|(other, other_term)| (other_term, other) >= (raft_term, index)) {
+                continue;
+            }
+            let path = self.inner.folder.join(name);
+            if let Err(error) = std::fs::remove_file(&path) {
                 warn!(path = %path.display(), %error, "an old snapshot could not be removed");
             }
         }
     }
 }
 
+/// The index and the raft term in the name of a snapshot.
+fn position_in(name: &str) -> Option<(u64, u64)> {
+    let (index, raft_term) = name.strip_suffix(".snapshot")?.split_once('-')?;
+    Some((index.parse().ok()?, raft_term.parse().ok()?))
+}
+
 impl SnapshotFile {
     fn is_newer_than(&self, other: &SnapshotFile) -> bool {
         self.meta.last_log_id > other.meta.last_log_id
+    }
+
+    /// The index and the raft term of the last entry that it covers.
+    fn position(&self) -> (u64, u64) {
+        self.meta.last_log_id.map_or((0, 0), |id| (id.index, id.leader_id.term))
     }
 }
 
@@ -349,3 +363,6 @@ impl<R: Read> Read for Hashing<R> {
 
 #[cfg(test)]
 mod fuzz_tests;
+
+#[cfg(test)]
+mod tests;
