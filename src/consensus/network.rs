@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
-use openraft::AnyError;
 use openraft::errors::{NetworkError, RPCError, ReplicationClosed, StreamingError, Timeout, Unreachable};
 use openraft::network::{RPCOption, RPCTypes, RaftNetworkFactory, RaftNetworkV2};
 use openraft::raft::{
@@ -14,12 +13,14 @@ use openraft::raft::{
 use openraft::type_config::alias::SnapshotOf;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::sync::mpsc;
 
 use super::LocalNode;
+use super::state_machine::RaftSnapshot;
 use crate::codec;
 use crate::peer::{PeerError, SnapshotHead, Transport, path};
 use crate::raft_types::{Node, NodeId, TypeConfig, Vote};
-use crate::storage::{SnapshotFile, SnapshotStore};
+use crate::storage::SnapshotStore;
 
 /// How long an append may take, in heartbeat intervals.
 ///
@@ -35,6 +36,8 @@ pub struct PeerLinks {
     pub local: Arc<LocalNode>,
     /// Where snapshots to be sent are.
     pub snapshots: SnapshotStore,
+    /// Has a new snapshot made, since the newest one is of no use any more.
+    pub new_snapshot: mpsc::Sender<()>,
 }
 
 impl RaftNetworkFactory<TypeConfig> for PeerLinks {
@@ -45,6 +48,7 @@ impl RaftNetworkFactory<TypeConfig> for PeerLinks {
             transport: self.transport.clone(),
             local: self.local.clone(),
             snapshots: self.snapshots.clone(),
+            new_snapshot: self.new_snapshot.clone(),
             target,
             address: node.peer_address.clone(),
         }
@@ -56,6 +60,7 @@ pub struct PeerLink {
     transport: Transport,
     local: Arc<LocalNode>,
     snapshots: SnapshotStore,
+    new_snapshot: mpsc::Sender<()>,
     target: NodeId,
     address: String,
 }
@@ -84,6 +89,46 @@ impl PeerLink {
             }
         })
     }
+
+    async fn send_snapshot(
+        &self,
+        vote: Vote,
+        snapshot: SnapshotOf<TypeConfig, RaftSnapshot>,
+    ) -> Result<SnapshotResponse<TypeConfig>, StreamingError<TypeConfig>> {
+        let file = snapshot.snapshot.file();
+        let timeout = snapshot_timeout(file.bytes);
+        let head = codec::encode(&SnapshotHead { vote, meta: file.meta.clone() }).map_err(|error| unsent(&error))?;
+        let content = match self.snapshots.send(file).await {
+            Ok(content) => content,
+            Err(error) => {
+                self.replace_if_damaged().await;
+                return Err(unsent(&error));
+            }
+        };
+        let body = reqwest::Body::wrap_stream(stream::iter([Ok(head)]).chain(content));
+        let to = Some(self.target);
+        let sent = self.transport.send(&self.address, path::SNAPSHOT, self.local.sender(), to, body, timeout).await;
+        // Without a connection nothing was read, and nobody has found fault with it.
+        if sent.as_ref().is_err_and(|error| !matches!(error, PeerError::Unreachable { .. })) {
+            self.replace_if_damaged().await;
+        }
+        sent.map_err(|error| unsent(&error))
+    }
+
+    /// A snapshot that has rotted on the disk would be sent, and refused, until it is time for the next one.
+    async fn replace_if_damaged(&self) {
+        let snapshots = self.snapshots.clone();
+        if let Err(error) = self.snapshots.blocking().run(move || Ok(snapshots.check_current()?)).await {
+            tracing::warn!(%error, "the newest snapshot can't be sent; another one is made");
+            // If one is wanted already, that is enough.
+            let _ = self.new_snapshot.try_send(());
+        }
+    }
+}
+
+/// Openraft backs off, and tries again with what is the newest snapshot by then.
+fn unsent(error: &(impl std::error::Error + 'static)) -> StreamingError<TypeConfig> {
+    StreamingError::Unreachable(Unreachable::new(error))
 }
 
 /// How long a snapshot of so many bytes may take to be sent and installed. Openraft has one limit for snapshots of every
@@ -101,7 +146,7 @@ fn snapshot_timeout(bytes: u64) -> Duration {
 }
 
 impl RaftNetworkV2<TypeConfig> for PeerLink {
-    type SnapshotData = SnapshotFile;
+    type SnapshotData = RaftSnapshot;
 
     async fn append_entries(
         &mut self,
@@ -131,29 +176,14 @@ impl RaftNetworkV2<TypeConfig> for PeerLink {
     async fn full_snapshot(
         &mut self,
         vote: Vote,
-        snapshot: SnapshotOf<TypeConfig, SnapshotFile>,
+        snapshot: SnapshotOf<TypeConfig, RaftSnapshot>,
         cancel: impl Future<Output = ReplicationClosed> + Send + 'static,
         _option: RPCOption,
     ) -> Result<SnapshotResponse<TypeConfig>, StreamingError<TypeConfig>> {
-        let broken = |error: &dyn std::fmt::Display| {
-            StreamingError::Network(NetworkError::new(&AnyError::error(error.to_string())))
-        };
-        let timeout = snapshot_timeout(snapshot.snapshot.bytes);
-        let head = codec::encode(&SnapshotHead { vote, meta: snapshot.meta }).map_err(|error| broken(&error))?;
-        let file = self.snapshots.send(&snapshot.snapshot).await.map_err(|error| broken(&error))?;
-        let content = stream::iter([Ok(head)]).chain(file);
-        let send = self.transport.send(
-            &self.address,
-            path::SNAPSHOT,
-            self.local.sender(),
-            Some(self.target),
-            reqwest::Body::wrap_stream(content),
-            timeout,
-        );
         tokio::select! {
             biased;
             closed = cancel => Err(StreamingError::Closed(closed)),
-            sent = send => sent.map_err(|error| StreamingError::Unreachable(Unreachable::new(&error))),
+            sent = self.send_snapshot(vote, snapshot) => sent,
         }
     }
 
@@ -175,7 +205,7 @@ mod tests {
     use super::*;
     use crate::peer::{Carrier, CarryFailure, Delivered, Parcel};
     use crate::random::SystemRandom;
-    use crate::storage::StorageConfig;
+    use crate::storage::{SnapshotFile, StorageConfig};
 
     /// Takes note of how long each parcel may take, and delivers none.
     #[derive(Default)]
@@ -199,12 +229,14 @@ mod tests {
             transport: Transport::new(timing.clone(), None).unwrap(),
             local: Arc::new(LocalNode::new(storage.identity, Node::default())),
             snapshots: storage.snapshots,
+            new_snapshot: mpsc::channel(1).0,
         }
         .new_client(2, &Node::default())
         .await;
         let mut expected = Vec::new();
         for mebibytes in [0, 10, 60, 1_000] {
             let snapshot = SnapshotFile { bytes: mebibytes << 20, ..written.clone() };
+            let snapshot = RaftSnapshot::Own(snapshot);
             let snapshot = SnapshotOf::<TypeConfig, _> { meta: meta.clone(), snapshot };
             // The limit that openraft has for all snapshots, whatever their size.
             let option = RPCOption::new(Duration::from_millis(200));
