@@ -1,7 +1,7 @@
 //! What has been applied here: the rooms, the lease clock that they drive, and who wants to hear of changes.
 //!
-//! Reads come from here, never from the disk. One lock guards it all, and is held for microseconds; nothing
-//! waits while holding it.
+//! Reads come from here, never from the disk. One lock guards it all, and nothing waits while holding it. It is held
+//! for microseconds, but by who begins a snapshot: that one copies every lease.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,6 +19,9 @@ use crate::raft_types::{LogId, StoredMembership};
 /// How many changes of one room a reader may fall behind. More than that, and its stream ends.
 const CHANGES_KEPT: usize = 64;
 
+/// How many rooms may be kept as watched before it is looked whether they are.
+const WATCHED_UNSWEPT: usize = 64;
+
 /// Shared by the state machine, which writes, and everybody who reads.
 #[derive(Clone)]
 pub struct Applied {
@@ -33,6 +36,8 @@ struct State {
     lease_clock: LeaseClock,
     /// Only rooms that somebody watches; in order, so that a snapshot is told of in the same order each time.
     watched: BTreeMap<RoomId, broadcast::Sender<RoomView>>,
+    /// At how many of them those that nobody watches any more are cleared away.
+    watched_max: usize,
 }
 
 /// State and its position in the log, all of one moment.
@@ -62,7 +67,8 @@ impl Applied {
         };
         let mut lease_clock = LeaseClock::default();
         lease_clock.after_restore(rooms.log_time(), clock.now());
-        let state = State { rooms, applied, membership, lease_clock, watched: BTreeMap::new() };
+        let state =
+            State { rooms, applied, membership, lease_clock, watched: BTreeMap::new(), watched_max: WATCHED_UNSWEPT };
         Self { state: Arc::new(Mutex::new(state)), clock }
     }
 
@@ -176,8 +182,7 @@ impl Applied {
     pub fn watch(&self, room: &RoomId) -> (RoomView, broadcast::Receiver<RoomView>) {
         let mut state = self.lock();
         let view = state.rooms.view_at(room, state.lease_clock.estimate(self.now()));
-        // Whoever comes clears away what others left, a few at a time would do no better: this runs per stream.
-        state.watched.retain(|_, changes| changes.receiver_count() > 0);
+        state.sweep_watched();
         let changes = state.watched.entry(room.clone()).or_insert_with(|| broadcast::channel(CHANGES_KEPT).0);
         (view, changes.subscribe())
     }
@@ -201,6 +206,15 @@ impl State {
             counters: self.rooms.counters(),
             digest: self.rooms.digest(),
             live_leases: self.rooms.leases().len() as u64,
+        }
+    }
+
+    /// Clears away what watchers have left, once there is twice as much as was in use the last time. So each watch
+    /// that begins pays for two at most, however many there are.
+    fn sweep_watched(&mut self) {
+        if self.watched.len() >= self.watched_max {
+            self.watched.retain(|_, changes| changes.receiver_count() > 0);
+            self.watched_max = WATCHED_UNSWEPT.max(2 * self.watched.len());
         }
     }
 
@@ -254,5 +268,19 @@ mod tests {
 
         applied.replace(rooms(), None, StoredMembership::default());
         assert!(held.try_recv().is_err());
+    }
+
+    #[test]
+    fn rooms_that_nobody_watches_any_more_do_not_pile_up() {
+        let clock = SystemClock::start().unwrap();
+        let applied = Applied::new(Rooms::default(), None, StoredMembership::default(), clock);
+        let room = |count: usize| RoomId::new(&format!("watched-{count}")).unwrap();
+        let kept: Vec<_> = (0..10).map(|count| applied.watch(&room(count)).1).collect();
+        for count in 0..10_000 {
+            applied.watch(&room(count));
+        }
+        let state = applied.lock();
+        assert!(state.watched.len() < 200, "{}", state.watched.len());
+        assert!((0..kept.len()).all(|count| state.watched[&room(count)].receiver_count() == 1));
     }
 }

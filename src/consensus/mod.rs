@@ -24,14 +24,15 @@ use openraft::errors::ClientWriteError;
 use openraft::impls::ProgressResponder;
 use openraft::storage::RaftLogStorage;
 use openraft::{ServerState, SnapshotPolicy};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 pub use applied::{Applied, Position};
 pub use error::{BarrierFailed, ConsensusError, ProposeError};
 pub use founding::Founding;
 pub use local::LocalNode;
-pub use receive::RaftAnswer;
-pub use state_machine::StateMachine;
+pub use receive::{RaftAnswer, Unanswered};
+pub use state_machine::{RaftSnapshot, StateMachine};
 pub use status::RaftStatus;
 
 use crate::clock::Clock;
@@ -107,9 +108,11 @@ impl Consensus {
         let local = Arc::new(LocalNode::new(identity, node));
         let applied = Applied::new(recovered.rooms, recovered.applied, recovered.membership, clock.clone());
         let machine = StateMachine::new(local.clone(), applied.clone(), state_store, snapshots.clone());
-        let links = PeerLinks { transport, local: local.clone(), snapshots: snapshots.clone() };
+        let (new_snapshot, wanted) = mpsc::channel(1);
+        let links = PeerLinks { transport, local: local.clone(), snapshots: snapshots.clone(), new_snapshot };
         let log_handle = log.clone();
         let raft = Raft::new(local.node_id(), Arc::new(config), links, log, machine).await.map_err(stopped)?;
+        tokio::spawn(make_snapshots(raft.clone(), wanted));
         let barrier = ReadBarrier::start(raft.clone(), settings.raft_election_timeout);
         let consensus = Self {
             raft,
@@ -279,6 +282,15 @@ impl Consensus {
     }
 }
 
+/// Has a snapshot made each time that one is wanted out of turn. Ends with the raft core.
+async fn make_snapshots(raft: Raft, mut wanted: mpsc::Receiver<()>) {
+    while wanted.recv().await.is_some() {
+        if raft.trigger().snapshot().await.is_err() {
+            return;
+        }
+    }
+}
+
 fn stopped(error: impl std::fmt::Display) -> ConsensusError {
     ConsensusError::Stopped(error.to_string())
 }
@@ -295,9 +307,6 @@ fn raft_config(settings: &ConsensusSettings) -> Result<openraft::Config, Consens
         election_timeout_max: millis(settings.raft_election_timeout),
         snapshot_policy: SnapshotPolicy::LogsSinceLast(settings.snapshot_every),
         max_in_snapshot_log_to_keep: settings.log_entries_kept,
-        // The most that any install may take; each has a limit of its own, by its size. No second snapshot is sent
-        // meanwhile: a purge that overtakes an apply has stopped openraft cores (openraft issue 2116).
-        install_snapshot_timeout: 60_000,
         // A node that was cut off must not depose a healthy raft leader when it comes back.
         enable_pre_vote: Some(true),
         // The committed position isn't flushed, so a restarted raft leader could serve state older than it

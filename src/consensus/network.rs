@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
-use openraft::AnyError;
 use openraft::errors::{NetworkError, RPCError, ReplicationClosed, StreamingError, Timeout, Unreachable};
 use openraft::network::{RPCOption, RPCTypes, RaftNetworkFactory, RaftNetworkV2};
 use openraft::raft::{
@@ -14,12 +13,14 @@ use openraft::raft::{
 use openraft::type_config::alias::SnapshotOf;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::sync::mpsc;
 
 use super::LocalNode;
+use super::state_machine::RaftSnapshot;
 use crate::codec;
 use crate::peer::{PeerError, SnapshotHead, Transport, path};
 use crate::raft_types::{Node, NodeId, TypeConfig, Vote};
-use crate::storage::{SnapshotFile, SnapshotStore};
+use crate::storage::SnapshotStore;
 
 /// How long an append may take, in heartbeat intervals.
 ///
@@ -35,6 +36,8 @@ pub struct PeerLinks {
     pub local: Arc<LocalNode>,
     /// Where snapshots to be sent are.
     pub snapshots: SnapshotStore,
+    /// Has a new snapshot made, since the newest one is of no use any more.
+    pub new_snapshot: mpsc::Sender<()>,
 }
 
 impl RaftNetworkFactory<TypeConfig> for PeerLinks {
@@ -45,6 +48,7 @@ impl RaftNetworkFactory<TypeConfig> for PeerLinks {
             transport: self.transport.clone(),
             local: self.local.clone(),
             snapshots: self.snapshots.clone(),
+            new_snapshot: self.new_snapshot.clone(),
             target,
             address: node.peer_address.clone(),
         }
@@ -56,6 +60,7 @@ pub struct PeerLink {
     transport: Transport,
     local: Arc<LocalNode>,
     snapshots: SnapshotStore,
+    new_snapshot: mpsc::Sender<()>,
     target: NodeId,
     address: String,
 }
@@ -84,11 +89,53 @@ impl PeerLink {
             }
         })
     }
+
+    async fn send_snapshot(
+        &self,
+        vote: Vote,
+        snapshot: SnapshotOf<TypeConfig, RaftSnapshot>,
+    ) -> Result<SnapshotResponse<TypeConfig>, StreamingError<TypeConfig>> {
+        let file = snapshot.snapshot.file();
+        let timeout = snapshot_timeout(file.bytes);
+        let head = codec::encode(&SnapshotHead { vote, meta: file.meta.clone() }).map_err(|error| unsent(&error))?;
+        let content = match self.snapshots.send(file).await {
+            Ok(content) => content,
+            Err(error) => {
+                self.replace_if_damaged().await;
+                return Err(unsent(&error));
+            }
+        };
+        let body = reqwest::Body::wrap_stream(stream::iter([Ok(head)]).chain(content));
+        let to = Some(self.target);
+        let sent = self.transport.send(&self.address, path::SNAPSHOT, self.local.sender(), to, body, timeout).await;
+        // Without a connection nothing was read, and nobody has found fault with it.
+        if sent.as_ref().is_err_and(|error| !matches!(error, PeerError::Unreachable { .. })) {
+            self.replace_if_damaged().await;
+        }
+        sent.map_err(|error| unsent(&error))
+    }
+
+    /// A snapshot that has rotted on the disk would be sent, and refused, until it is time for the next one.
+    async fn replace_if_damaged(&self) {
+        let snapshots = self.snapshots.clone();
+        if let Err(error) = self.snapshots.blocking().run(move || Ok(snapshots.check_current()?)).await {
+            tracing::warn!(%error, "the newest snapshot can't be sent; another one is made");
+            // If one is wanted already, that is enough.
+            let _ = self.new_snapshot.try_send(());
+        }
+    }
 }
 
-/// How long a snapshot of so many bytes may take to be sent and installed.
+/// Openraft backs off, and tries again with what is the newest snapshot by then.
+fn unsent(error: &(impl std::error::Error + 'static)) -> StreamingError<TypeConfig> {
+    StreamingError::Unreachable(Unreachable::new(error))
+}
+
+/// How long a snapshot of so many bytes may take to be sent and installed. Openraft has one limit for snapshots of every
+/// size, which would keep a large one from ever getting over a slow link; it is not asked.
 ///
-/// A raft follower whose answer was lost, as by a power cut after the last byte, gets nothing else meanwhile; and a
+/// No second snapshot is sent meanwhile: a purge that overtakes an apply has stopped openraft cores (openraft issue
+/// 2116). But a raft follower whose answer was lost, as by a power cut after the last byte, gets nothing else meanwhile; and a
 /// cluster with one such node stands still when it loses another.
 fn snapshot_timeout(bytes: u64) -> Duration {
     /// For a disk that is slow to flush.
@@ -99,7 +146,7 @@ fn snapshot_timeout(bytes: u64) -> Duration {
 }
 
 impl RaftNetworkV2<TypeConfig> for PeerLink {
-    type SnapshotData = SnapshotFile;
+    type SnapshotData = RaftSnapshot;
 
     async fn append_entries(
         &mut self,
@@ -129,29 +176,14 @@ impl RaftNetworkV2<TypeConfig> for PeerLink {
     async fn full_snapshot(
         &mut self,
         vote: Vote,
-        snapshot: SnapshotOf<TypeConfig, SnapshotFile>,
+        snapshot: SnapshotOf<TypeConfig, RaftSnapshot>,
         cancel: impl Future<Output = ReplicationClosed> + Send + 'static,
-        option: RPCOption,
+        _option: RPCOption,
     ) -> Result<SnapshotResponse<TypeConfig>, StreamingError<TypeConfig>> {
-        let broken = |error: &dyn std::fmt::Display| {
-            StreamingError::Network(NetworkError::new(&AnyError::error(error.to_string())))
-        };
-        let timeout = option.hard_ttl().min(snapshot_timeout(snapshot.snapshot.bytes));
-        let head = codec::encode(&SnapshotHead { vote, meta: snapshot.meta }).map_err(|error| broken(&error))?;
-        let file = self.snapshots.send(&snapshot.snapshot).await.map_err(|error| broken(&error))?;
-        let content = stream::iter([Ok(head)]).chain(file);
-        let send = self.transport.send(
-            &self.address,
-            path::SNAPSHOT,
-            self.local.sender(),
-            Some(self.target),
-            reqwest::Body::wrap_stream(content),
-            timeout,
-        );
         tokio::select! {
             biased;
             closed = cancel => Err(StreamingError::Closed(closed)),
-            sent = send => sent.map_err(|error| StreamingError::Unreachable(Unreachable::new(&error))),
+            sent = self.send_snapshot(vote, snapshot) => sent,
         }
     }
 
@@ -161,5 +193,57 @@ impl RaftNetworkV2<TypeConfig> for PeerLink {
         option: RPCOption,
     ) -> RpcResult<openraft::raft::TransferLeaderResponse<TypeConfig>> {
         self.call(RPCTypes::TransferLeader, path::TRANSFER, &request, option.hard_ttl()).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use futures::future::BoxFuture;
+
+    use super::*;
+    use crate::peer::{Carrier, CarryFailure, Delivered, Parcel};
+    use crate::random::SystemRandom;
+    use crate::storage::{SnapshotFile, StorageConfig};
+
+    /// Takes note of how long each parcel may take, and delivers none.
+    #[derive(Default)]
+    struct Timing(Mutex<Vec<Duration>>);
+
+    impl Carrier for Timing {
+        fn post(&self, parcel: Parcel) -> BoxFuture<'static, Result<Delivered, CarryFailure>> {
+            self.0.lock().unwrap().push(parcel.timeout);
+            Box::pin(async { Err(CarryFailure::Unreachable("nobody is there".into())) })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_snapshot_may_take_as_long_as_its_size_needs() {
+        let folder = tempfile::tempdir().unwrap();
+        let storage = crate::storage::open(StorageConfig::new(folder.path(), "node-a"), &SystemRandom).unwrap();
+        let meta = crate::raft_types::SnapshotMeta::default();
+        let written = storage.snapshots.write(None, &meta, Default::default(), std::iter::empty()).unwrap();
+        let timing = Arc::new(Timing::default());
+        let mut link = PeerLinks {
+            transport: Transport::new(timing.clone(), None).unwrap(),
+            local: Arc::new(LocalNode::new(storage.identity, Node::default())),
+            snapshots: storage.snapshots,
+            new_snapshot: mpsc::channel(1).0,
+        }
+        .new_client(2, &Node::default())
+        .await;
+        let mut expected = Vec::new();
+        for mebibytes in [0, 10, 60, 1_000] {
+            let snapshot = SnapshotFile { bytes: mebibytes << 20, ..written.clone() };
+            let snapshot = RaftSnapshot::Own(snapshot);
+            let snapshot = SnapshotOf::<TypeConfig, _> { meta: meta.clone(), snapshot };
+            // The limit that openraft has for all snapshots, whatever their size.
+            let option = RPCOption::new(Duration::from_millis(200));
+            let never = std::future::pending();
+            assert!(link.full_snapshot(Vote::new_committed(1, 1), snapshot, never, option).await.is_err());
+            expected.push(Duration::from_secs(5 + mebibytes));
+        }
+        assert_eq!(*timing.0.lock().unwrap(), expected);
     }
 }

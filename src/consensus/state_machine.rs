@@ -4,6 +4,7 @@
 //! answered: one batch for each entry would cost five times as much under load.
 
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures::{Stream, StreamExt};
@@ -16,10 +17,30 @@ use super::applied::{Applied, EntryKind, Position};
 use crate::domain::{Lease, LogTime, RoomId};
 use crate::planted::{Bug, is_planted};
 use crate::raft_types::{LogId, Reply, SnapshotMeta, StoredMembership, TypeConfig};
-use crate::storage::{SnapshotFile, SnapshotStore, StateMeta, StateStore};
+use crate::storage::{ReceivedSnapshot, SnapshotFile, SnapshotStore, StateMeta, StateStore};
 
 /// How many entries are applied under one lock and in one batch. Bounds memory when a long log is replayed.
 const RUN_MAX: usize = 1_024;
+
+/// A snapshot as openraft hands it about.
+#[derive(Debug, Clone)]
+pub enum RaftSnapshot {
+    /// One that this node has.
+    Own(SnapshotFile),
+    /// One that a peer has sent, with the state in it. Openraft's core drops it if it doesn't want it, and must not be
+    /// held up by that: who has received it keeps a share for as long.
+    Received(Arc<ReceivedSnapshot>),
+}
+
+impl RaftSnapshot {
+    /// Its file.
+    pub fn file(&self) -> &SnapshotFile {
+        match self {
+            RaftSnapshot::Own(file) => file,
+            RaftSnapshot::Received(received) => received.description(),
+        }
+    }
+}
 
 /// The state machine that openraft drives.
 pub struct StateMachine {
@@ -33,6 +54,21 @@ impl StateMachine {
     /// A state machine over recovered state.
     pub fn new(local: Arc<LocalNode>, applied: Applied, state_store: StateStore, snapshots: SnapshotStore) -> Self {
         Self { local, applied, state_store, snapshots }
+    }
+
+    async fn received(&self, snapshot: RaftSnapshot) -> io::Result<Arc<ReceivedSnapshot>> {
+        match snapshot {
+            RaftSnapshot::Received(received) => Ok(received),
+            // By its contract openraft may hand back what it was given, and its test suite hands it to another node.
+            RaftSnapshot::Own(file) => {
+                let mut copy = self.snapshots.receive().await?;
+                let mut chunks = pin!(self.snapshots.send(&file).await?);
+                while let Some(chunk) = chunks.next().await {
+                    copy.write(chunk?).await?;
+                }
+                Ok(Arc::new(copy.verify().await?))
+            }
+        }
     }
 
     fn apply_run(&self, run: Vec<EntryResponder<TypeConfig>>) -> io::Result<()> {
@@ -72,7 +108,7 @@ fn meta_of(position: Position) -> StateMeta {
 }
 
 impl RaftStateMachine<TypeConfig> for StateMachine {
-    type SnapshotData = SnapshotFile;
+    type SnapshotData = RaftSnapshot;
     type SnapshotBuilder = SnapshotBuilder;
 
     async fn applied_state(&mut self) -> Result<(Option<LogId>, StoredMembership), io::Error> {
@@ -102,31 +138,33 @@ impl RaftStateMachine<TypeConfig> for StateMachine {
         }
     }
 
-    async fn install_snapshot(&mut self, meta: &SnapshotMeta, snapshot: SnapshotFile) -> Result<(), io::Error> {
+    async fn install_snapshot(&mut self, meta: &SnapshotMeta, snapshot: RaftSnapshot) -> Result<(), io::Error> {
+        let received = self.received(snapshot).await?;
         let (snapshots, state_store, applied) =
             (self.snapshots.clone(), self.state_store.clone(), self.applied.clone());
-        let (meta, own_cluster) = (meta.clone(), self.local.cluster_id());
+        let meta = meta.clone();
         self.snapshots
             .blocking()
             .run(move || {
                 // The file first: it is what the state can be rebuilt from if anything after it is cut short.
-                let snapshot = snapshots.adopt(&snapshot.path)?;
-                if snapshot.cluster_id != own_cluster {
-                    return Err(io::Error::other("a snapshot of another cluster was sent"));
-                }
-                let (_, rooms) = snapshots.load(&snapshot)?;
+                snapshots.adopt(&received)?;
+                let rooms = received.rooms();
                 applied.replace(rooms.clone(), meta.last_log_id, meta.last_membership);
-                state_store.replace_all(&rooms, &meta_of(applied.position()))?;
+                state_store.replace_all(rooms, &meta_of(applied.position()))?;
                 Ok(())
             })
             .await
     }
 
-    async fn get_current_snapshot(&mut self) -> Result<Option<SnapshotOf<TypeConfig, SnapshotFile>>, io::Error> {
+    async fn get_current_snapshot(&mut self) -> Result<Option<SnapshotOf<TypeConfig, RaftSnapshot>>, io::Error> {
         let snapshots = self.snapshots.clone();
         let current = self.snapshots.blocking().run(move || Ok(snapshots.current())).await?;
-        Ok(current.map(|file| SnapshotOf::<TypeConfig, _> { meta: file.meta.clone(), snapshot: file }))
+        Ok(current.map(own))
     }
+}
+
+fn own(file: SnapshotFile) -> SnapshotOf<TypeConfig, RaftSnapshot> {
+    SnapshotOf::<TypeConfig, _> { meta: file.meta.clone(), snapshot: RaftSnapshot::Own(file) }
 }
 
 /// Writes a frozen state to a snapshot file, while applies go on.
@@ -139,9 +177,9 @@ pub struct SnapshotBuilder {
 }
 
 impl RaftSnapshotBuilder<TypeConfig> for SnapshotBuilder {
-    type SnapshotData = SnapshotFile;
+    type SnapshotData = RaftSnapshot;
 
-    async fn build_snapshot(&mut self) -> Result<SnapshotOf<TypeConfig, SnapshotFile>, io::Error> {
+    async fn build_snapshot(&mut self) -> Result<SnapshotOf<TypeConfig, RaftSnapshot>, io::Error> {
         let meta =
             SnapshotMeta { last_log_id: self.position.applied, last_membership: self.position.membership.clone() };
         let cluster_id = self.local.cluster_id();
@@ -161,6 +199,6 @@ impl RaftSnapshotBuilder<TypeConfig> for SnapshotBuilder {
                 Ok(snapshots.write(cluster_id, &meta, counters, leases.into_iter())?)
             })
             .await?;
-        Ok(SnapshotOf::<TypeConfig, _> { meta: file.meta.clone(), snapshot: file })
+        Ok(own(file))
     }
 }

@@ -41,11 +41,11 @@ impl Consensus {
 
     /// How this node stands.
     pub fn status(&self) -> RaftStatus {
+        let log = self.log.stats();
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow_watched();
         let membership = metrics.membership_config.membership();
         let voters: Vec<NodeId> = membership.voter_ids().collect();
-        let log = self.log.stats();
         RaftStatus {
             log_entries_written: log.entries_appended,
             log_flushes: log.flushes,
@@ -73,29 +73,47 @@ impl Consensus {
         if let Some(reason) = self.not_ready.lock().unwrap_or_else(PoisonError::into_inner).clone() {
             return Err(reason);
         }
-        let metrics = self.raft.metrics();
-        let metrics = metrics.borrow_watched();
-        if let Err(error) = &metrics.running_state {
-            return Err(format!("raft has stopped: {error}"));
-        }
-        let Some(raft_leader) = metrics.current_leader else { return Err("no raft leader is known".into()) };
+        let Seen { raft_leader, raft_term, is_alone, quorum_heard, behind } = self.look()?;
+        let Some(raft_leader) = raft_leader else { return Err("no raft leader is known".into()) };
         if raft_leader == self.local.node_id() {
-            let alone = metrics.membership_config.membership().voter_ids().count() == 1;
-            let heard = metrics.last_quorum_acked.is_some_and(|at| at.elapsed() <= Self::SILENCE_MAX);
-            if !alone && !heard {
+            if !is_alone && !quorum_heard {
                 return Err("this raft leader has lost its quorum".into());
             }
-            if self.applied.stamp(metrics.current_term).is_none() {
+            if self.applied.stamp(raft_term).is_none() {
                 return Err("this raft leader has not applied an entry of its reign yet".into());
             }
         } else if !self.local.has_heard_within(Self::SILENCE_MAX) {
             return Err("the raft leader has not been heard lately".into());
         }
+        if behind > Self::LAG_MAX { Err(format!("catching up: {behind} entries behind")) } else { Ok(()) }
+    }
+
+    /// Copies what readiness depends on. The raft core waits for whoever looks at its metrics, so nobody may wait for
+    /// anything meanwhile, such as the lock of what is applied.
+    fn look(&self) -> Result<Seen, String> {
+        let metrics = self.raft.metrics();
+        let metrics = metrics.borrow_watched();
+        if let Err(error) = &metrics.running_state {
+            return Err(format!("raft has stopped: {error}"));
+        }
         let committed = metrics.cluster_committed.map_or(0, |log_id| log_id.index);
         let applied = metrics.last_applied.map_or(0, |log_id| log_id.index);
-        match committed.saturating_sub(applied) {
-            behind if behind > Self::LAG_MAX => Err(format!("catching up: {behind} entries behind")),
-            _ => Ok(()),
-        }
+        Ok(Seen {
+            raft_leader: metrics.current_leader,
+            raft_term: metrics.current_term,
+            is_alone: metrics.membership_config.membership().voter_ids().count() == 1,
+            quorum_heard: metrics.last_quorum_acked.is_some_and(|at| at.elapsed() <= Self::SILENCE_MAX),
+            behind: committed.saturating_sub(applied),
+        })
     }
+}
+
+/// What the raft core says that readiness depends on, all of one moment.
+struct Seen {
+    raft_leader: Option<NodeId>,
+    raft_term: u64,
+    is_alone: bool,
+    quorum_heard: bool,
+    /// How many committed entries are not applied yet.
+    behind: u64,
 }

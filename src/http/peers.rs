@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use crate::codec;
-use crate::consensus::{Consensus, RaftAnswer};
+use crate::consensus::{Consensus, RaftAnswer, Unanswered};
 use crate::peer::{ClusterSecret, ForwardedAsk, PROTOCOL, PeerIdentity, SnapshotHead, header, path};
 use crate::service::RoomService;
 use crate::storage::IncomingSnapshot;
@@ -186,6 +186,7 @@ async fn receive_snapshot(
 fn answer<T: Serialize>(answer: RaftAnswer<T>) -> Result<Response, Refused> {
     match answer {
         Ok(answer) => framed(&answer),
+        Err(error @ Unanswered::SnapshotRefused(_)) => Err(Refused(StatusCode::BAD_REQUEST, error.to_string())),
         Err(error) => Err(Refused(StatusCode::SERVICE_UNAVAILABLE, error.to_string())),
     }
 }

@@ -38,7 +38,7 @@ pub use error::StorageError;
 pub use identity::Identity;
 pub use log_store::{LogStats, LogStore};
 pub use recover::Recovered;
-pub use snapshot_store::{IncomingSnapshot, SnapshotFile, SnapshotStore};
+pub use snapshot_store::{IncomingSnapshot, ReceivedSnapshot, SnapshotFile, SnapshotStore};
 pub use state_store::{StateMeta, StateStore};
 
 use crate::random::Random;

@@ -110,25 +110,20 @@ impl SnapshotStore {
         let aside = self.aside();
         let header =
             Header { magic: MAGIC.into(), cluster_id, meta: meta.clone(), counters, leases: leases.len() as u64 };
-        let written = write(&aside, &header, leases).and_then(|file| match is_planted(Bug::SnapshotNotFlushed) {
-            true => Ok(()),
-            false => Ok(self.inner.dir.disk().sync_file(&aside, &file)?),
-        });
-        match written {
-            Ok(()) => self.publish(&aside),
-            Err(error) => {
-                let _ = std::fs::remove_file(&aside);
-                Err(match error {
-                    CodecError::Io(error) => StorageError::io(THING, "write", &aside)(error),
-                    source => StorageError::Encode { thing: THING, source },
-                })
-            }
+        let file = write(&aside.path, &header, leases).map_err(|error| match error {
+            CodecError::Io(error) => StorageError::io(THING, "write", &aside.path)(error),
+            source => StorageError::Encode { thing: THING, source },
+        })?;
+        if !is_planted(Bug::SnapshotNotFlushed) {
+            self.flush(&aside, &file)?;
         }
+        let bytes = file.metadata().map_err(StorageError::io(THING, "write", &aside.path))?.len();
+        self.publish(&aside, SnapshotFile { path: aside.path.clone(), cluster_id, meta: meta.clone(), bytes })
     }
 
     /// A file for a snapshot that is on its way here.
     pub async fn receive(&self) -> io::Result<IncomingSnapshot> {
-        IncomingSnapshot::create(self.aside(), self.blocking()).await
+        IncomingSnapshot::begin(self.aside(), self.blocking()).await
     }
 
     /// The bytes of a snapshot, for a peer.
@@ -147,18 +142,28 @@ impl SnapshotStore {
         self.inner.dir.disk().blocking()
     }
 
-    /// Where a snapshot is until it is complete. What is left there is removed at the next start.
-    fn aside(&self) -> PathBuf {
+    /// Where a snapshot is until it is complete.
+    fn aside(&self) -> Aside {
         let number = self.inner.received.fetch_add(1, Ordering::Relaxed);
-        self.inner.folder.join(format!("incoming-{number}.tmp"))
+        Aside { path: self.inner.folder.join(format!("incoming-{number}.tmp")) }
     }
 
-    /// Takes over a file that was received, if it is a whole snapshot.
-    pub fn adopt(&self, received: &Path) -> Result<SnapshotFile, StorageError> {
-        let file = File::open(received).map_err(StorageError::io(THING, "open", received))?;
-        read(received)?;
-        self.inner.dir.disk().sync_file(received, &file).map_err(StorageError::io(THING, "flush", received))?;
-        self.publish(received)
+    fn flush(&self, aside: &Aside, file: &File) -> Result<(), StorageError> {
+        self.inner.dir.disk().sync_file(&aside.path, file).map_err(StorageError::io(THING, "flush", &aside.path))
+    }
+
+    /// Takes over a snapshot that was received.
+    pub fn adopt(&self, received: &ReceivedSnapshot) -> Result<SnapshotFile, StorageError> {
+        self.flush(&received.incoming.aside, &received.incoming.file)?;
+        self.publish(&received.incoming.aside, received.description.clone())
+    }
+
+    /// Whether the newest snapshot can still be read as it was written.
+    pub fn check_current(&self) -> Result<(), StorageError> {
+        let Some(current) = self.current() else { return Ok(()) };
+        let checked = read_content(&current.path).map(|_| ());
+        // One that was replaced meanwhile says nothing about its successor.
+        if self.current().as_ref() == Some(&current) { checked } else { Ok(()) }
     }
 
     /// The state in a snapshot.
@@ -167,39 +172,51 @@ impl SnapshotStore {
         Ok((found.meta, rooms))
     }
 
-    /// Gives a complete, flushed file its name. The lock is held meanwhile, so that two who finish at once do
-    /// not remove each other's.
-    fn publish(&self, aside: &Path) -> Result<SnapshotFile, StorageError> {
+    /// Gives a complete, flushed file its name, unless there is a newer one by now: the one who builds snapshots can
+    /// be slower than the one who receives them. Says what there is from then on. The lock is held all the while, so
+    /// that two who finish at once do not remove each other's.
+    fn publish(&self, aside: &Aside, mut snapshot: SnapshotFile) -> Result<SnapshotFile, StorageError> {
         let mut current = self.inner.current.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut snapshot = describe(aside)?;
-        let (index, raft_term) = snapshot.meta.last_log_id.map_or((0, 0), |id| (id.index, id.leader_id.term));
-        let path = self.inner.folder.join(format!("{index}-{raft_term}.snapshot"));
-        files::rename(THING, aside, &path, self.inner.dir.disk())?;
-        snapshot.path = path;
-        if current.as_ref().is_none_or(|old| !old.is_newer_than(&snapshot)) {
-            *current = Some(snapshot.clone());
-            drop(current);
-            self.remove_others(&snapshot.path);
+        if let Some(newer) = current.as_ref().filter(|current| current.is_newer_than(&snapshot)) {
+            return Ok(newer.clone());
         }
+        let (index, raft_term) = snapshot.position();
+        snapshot.path = self.inner.folder.join(format!("{index}-{raft_term}.snapshot"));
+        files::rename(THING, &aside.path, &snapshot.path, self.inner.dir.disk())?;
+        *current = Some(snapshot.clone());
+        self.remove_older(&snapshot);
         Ok(snapshot)
     }
 
-    /// Frees the space of older and of damaged snapshots. One that stays costs space, nothing else.
-    fn remove_others(&self, kept: &Path) {
-        let names = files::names_in(THING, &self.inner.folder).unwrap_or_default();
-        for path in names.iter().filter(|name| name.ends_with(".snapshot")).map(|name| self.inner.folder.join(name)) {
-            if path != kept
-                && let Err(error) = std::fs::remove_file(&path)
-            {
+    /// Frees the space of older snapshots, damaged ones among them. One that stays costs space, nothing else.
+    fn remove_older(&self, kept: &SnapshotFile) {
+        let (index, raft_term) = kept.position();
+        for name in files::names_in(THING, &self.inner.folder).unwrap_or_default() {
+            if position_in(&name).is_none_or(|(other, other_term)| (other_term, other) >= (raft_term, index)) {
+                continue;
+            }
+            let path = self.inner.folder.join(name);
+            if let Err(error) = std::fs::remove_file(&path) {
                 warn!(path = %path.display(), %error, "an old snapshot could not be removed");
             }
         }
     }
 }
 
+/// The index and the raft term in the name of a snapshot.
+fn position_in(name: &str) -> Option<(u64, u64)> {
+    let (index, raft_term) = name.strip_suffix(".snapshot")?.split_once('-')?;
+    Some((index.parse().ok()?, raft_term.parse().ok()?))
+}
+
 impl SnapshotFile {
     fn is_newer_than(&self, other: &SnapshotFile) -> bool {
         self.meta.last_log_id > other.meta.last_log_id
+    }
+
+    /// The index and the raft term of the last entry that it covers.
+    fn position(&self) -> (u64, u64) {
+        self.meta.last_log_id.map_or((0, 0), |id| (id.index, id.leader_id.term))
     }
 }
 
@@ -219,6 +236,13 @@ fn write(path: &Path, header: &Header, leases: impl Iterator<Item = (RoomId, Lea
 
 /// Reads a snapshot whole, and believes it only then.
 fn read(path: &Path) -> Result<(SnapshotFile, Rooms), StorageError> {
+    let (snapshot, counters, leases) = read_content(path)?;
+    Ok((snapshot, Rooms::restore(counters, leases)))
+}
+
+type Content = (SnapshotFile, Counters, Vec<(RoomId, Lease)>);
+
+fn read_content(path: &Path) -> Result<Content, StorageError> {
     let damaged = |why: &str| StorageError::damaged(THING, path, why);
     let (file, bytes) = open(path)?;
     let content = BufReader::new(file).take(bytes.saturating_sub(DIGEST_BYTES));
@@ -240,16 +264,8 @@ fn read(path: &Path) -> Result<(SnapshotFile, Rooms), StorageError> {
     if *hashing.hash.finalize() != digest {
         return Err(damaged("its SHA-256 does not match"));
     }
-    let rooms = Rooms::restore(header.counters, leases);
     let snapshot = SnapshotFile { path: path.to_owned(), cluster_id: header.cluster_id, meta: header.meta, bytes };
-    Ok((snapshot, rooms))
-}
-
-/// What a file that is known to be whole says about itself.
-fn describe(path: &Path) -> Result<SnapshotFile, StorageError> {
-    let (file, bytes) = open(path)?;
-    let header = read_header(&mut BufReader::new(file), path)?;
-    Ok(SnapshotFile { path: path.to_owned(), cluster_id: header.cluster_id, meta: header.meta, bytes })
+    Ok((snapshot, header.counters, leases))
 }
 
 fn open(path: &Path) -> Result<(File, u64), StorageError> {
@@ -266,22 +282,38 @@ fn read_header(reader: &mut impl Read, path: &Path) -> Result<Header, StorageErr
     if header.magic == MAGIC { Ok(header) } else { Err(StorageError::damaged(THING, path, "it is of another kind")) }
 }
 
-/// A snapshot that is on its way here. It is gone if it is dropped before it is kept.
+/// A file without its name yet. It is removed with this, unless it has got one; what a crash leaves is removed at the
+/// next start.
+#[derive(Debug)]
+struct Aside {
+    path: PathBuf,
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// A snapshot that is on its way here. It is gone if it is dropped before it is adopted.
 #[derive(Debug)]
 pub struct IncomingSnapshot {
-    path: PathBuf,
+    aside: Aside,
     file: Arc<File>,
     bytes: u64,
-    is_kept: bool,
     blocking: Blocking,
 }
 
 impl IncomingSnapshot {
     /// Begins with an empty file.
     pub async fn create(path: PathBuf, blocking: Blocking) -> io::Result<IncomingSnapshot> {
-        let created = path.clone();
+        IncomingSnapshot::begin(Aside { path }, blocking).await
+    }
+
+    async fn begin(aside: Aside, blocking: Blocking) -> io::Result<IncomingSnapshot> {
+        let created = aside.path.clone();
         let file = blocking.run(move || files::create_file(&created)).await?;
-        Ok(IncomingSnapshot { path, file: Arc::new(file), bytes: 0, is_kept: false, blocking })
+        Ok(IncomingSnapshot { aside, file: Arc::new(file), bytes: 0, blocking })
     }
 
     /// Appends what has come.
@@ -296,18 +328,38 @@ impl IncomingSnapshot {
         self.bytes
     }
 
-    /// Where it is, to stay.
-    pub fn keep(mut self) -> PathBuf {
-        self.is_kept = true;
-        std::mem::take(&mut self.path)
+    /// Reads what has come, and believes it only if it is a whole snapshot.
+    pub async fn verify(self) -> Result<ReceivedSnapshot, StorageError> {
+        let (blocking, path) = (self.blocking, self.aside.path.clone());
+        let verify = move || {
+            Ok(read(&self.aside.path).map(|(description, rooms)| ReceivedSnapshot {
+                incoming: self,
+                description,
+                rooms,
+            }))
+        };
+        blocking.run(verify).await.unwrap_or_else(|error| Err(StorageError::io(THING, "read", &path)(error)))
     }
 }
 
-impl Drop for IncomingSnapshot {
-    fn drop(&mut self) {
-        if !self.is_kept {
-            let _ = std::fs::remove_file(&self.path);
-        }
+/// A snapshot from a peer that was read whole. Raft need not want it: its file is gone if this is dropped before it
+/// is adopted.
+#[derive(Debug)]
+pub struct ReceivedSnapshot {
+    incoming: IncomingSnapshot,
+    description: SnapshotFile,
+    rooms: Rooms,
+}
+
+impl ReceivedSnapshot {
+    /// What it says about itself.
+    pub fn description(&self) -> &SnapshotFile {
+        &self.description
+    }
+
+    /// The state in it.
+    pub fn rooms(&self) -> &Rooms {
+        &self.rooms
     }
 }
 
@@ -349,3 +401,6 @@ impl<R: Read> Read for Hashing<R> {
 
 #[cfg(test)]
 mod fuzz_tests;
+
+#[cfg(test)]
+mod tests;

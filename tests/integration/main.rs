@@ -23,6 +23,7 @@ mod hold;
 mod message_golden;
 mod openapi;
 mod peer_port;
+mod peer_snapshots;
 mod power_cut;
 mod raw_socket;
 mod recipes;

@@ -24,13 +24,14 @@ fn proof_of(secret: &str) -> String {
     format!("Bearer {hex}")
 }
 
-struct Target {
+/// A node's peer listener, and who is there.
+pub struct Target {
     address: String,
-    identity: PeerIdentity,
+    pub identity: PeerIdentity,
 }
 
 impl Target {
-    async fn of(cluster: &Cluster, place: usize) -> Target {
+    pub async fn of(cluster: &Cluster, place: usize) -> Target {
         let url = cluster.nodes[place].settings.peer_url();
         let address = url.strip_prefix("http://").unwrap().to_owned();
         let transport = Transport::new(
@@ -45,7 +46,7 @@ impl Target {
     }
 
     /// What a member sends along.
-    fn headers(&self) -> Headers {
+    pub fn headers(&self) -> Headers {
         Headers {
             authorization: Some(proof_of(CLUSTER_SECRET)),
             protocol: PROTOCOL.to_string(),
@@ -55,7 +56,7 @@ impl Target {
     }
 
     /// Sends a head that announces `announced` bytes, then `body`, and gives the status and how long it took.
-    async fn ask(&self, path: &str, headers: &Headers, announced: usize, body: &[u8]) -> (u16, String, Duration) {
+    pub async fn ask(&self, path: &str, headers: &Headers, announced: usize, body: &[u8]) -> (u16, String, Duration) {
         let mut stream = TcpStream::connect(&self.address).await.unwrap();
         let authorization =
             headers.authorization.as_ref().map_or(String::new(), |value| format!("Authorization: {value}\r\n"));
@@ -88,8 +89,9 @@ impl Target {
     }
 }
 
+/// What proves that a request is a peer's, and says whom it is for.
 #[derive(Clone)]
-struct Headers {
+pub struct Headers {
     authorization: Option<String>,
     protocol: String,
     cluster: String,

@@ -276,13 +276,13 @@ async fn a_damaged_snapshot_is_passed_over() {
     let intact = directory_with_state().await;
     let name = Path::new("snapshots/10-1.snapshot");
     let length = fs::metadata(intact.path().join(name)).unwrap().len() as usize;
+    let elsewhere = tempfile::tempdir().unwrap();
+    let older = write_snapshot(&open(elsewhere.path()).snapshots, 5, log_id(1, 5)).path;
     for position in (0..length).step_by(97) {
         let dir = tempfile::tempdir().unwrap();
         copy_tree(intact.path(), dir.path());
-        // An older one that is good.
-        let older = open(dir.path());
-        write_snapshot(&older.snapshots, 5, log_id(1, 5));
-        drop(older);
+        // An older one that is good, as a crash between writing the newer one and removing it leaves it.
+        fs::copy(&older, dir.path().join("snapshots/5-1.snapshot")).unwrap();
         change(&dir.path().join(name), |bytes| bytes[position] ^= 0x10);
         let storage = open(dir.path());
         let current = storage.snapshots.current().unwrap();
@@ -300,8 +300,7 @@ async fn a_received_snapshot_that_is_damaged_is_refused_and_leftovers_go() {
     for length in [0, 1, 20, good.len() / 2, good.len() - 33, good.len() - 1] {
         let mut incoming = storage.snapshots.receive().await.unwrap();
         incoming.write(good[..length].to_vec()).await.unwrap();
-        let received = incoming.keep();
-        assert!(matches!(storage.snapshots.adopt(&received), Err(StorageError::Damaged { .. })), "{length}");
+        assert!(matches!(incoming.verify().await, Err(StorageError::Damaged { .. })), "{length}");
     }
     assert_eq!(storage.snapshots.current().unwrap(), current);
     drop(storage);

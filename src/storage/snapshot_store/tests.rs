@@ -1,0 +1,67 @@
+//! Two who publish at once: the one who builds snapshots, and the one who receives them.
+
+use std::sync::Barrier;
+
+use super::*;
+use crate::raft_types::{LogId, StoredMembership};
+use crate::storage::{Durability, StorageConfig};
+
+fn store(folder: &Path) -> SnapshotStore {
+    let config = StorageConfig { disk: Arc::new(Durability::NoneForTests), ..StorageConfig::new(folder, "node-a") };
+    SnapshotStore::open(Arc::new(DataDir::open(&config).unwrap())).unwrap()
+}
+
+fn write_up_to(snapshots: &SnapshotStore, index: u64) -> SnapshotFile {
+    let last_log_id = Some(LogId { leader_id: 1.into(), index });
+    let meta = SnapshotMeta { last_log_id, last_membership: StoredMembership::default() };
+    snapshots.write(None, &meta, Counters::default(), std::iter::empty()).unwrap()
+}
+
+fn names(snapshots: &SnapshotStore) -> Vec<String> {
+    files::names_in(THING, &snapshots.inner.folder).unwrap()
+}
+
+#[test]
+fn an_older_snapshot_that_is_finished_later_is_not_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let snapshots = store(folder.path());
+    let newer = write_up_to(&snapshots, 500);
+    assert_eq!(write_up_to(&snapshots, 100), newer, "what there is from then on");
+    assert_eq!(snapshots.current(), Some(newer));
+    assert_eq!(names(&snapshots), ["500-1.snapshot"]);
+}
+
+#[test]
+fn two_who_publish_at_once_do_not_remove_the_newest() {
+    const ROUNDS: u64 = 300;
+    const THREADS: u64 = 4;
+    let folder = tempfile::tempdir().unwrap();
+    let snapshots = store(folder.path());
+    for round in 0..ROUNDS {
+        let together = Barrier::new(THREADS as usize);
+        std::thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let (snapshots, together) = (&snapshots, &together);
+                scope.spawn(move || {
+                    together.wait();
+                    write_up_to(snapshots, 1 + round * THREADS + thread);
+                });
+            }
+        });
+        let newest = snapshots.current().unwrap();
+        assert_eq!(newest.meta.last_log_id.unwrap().index, (round + 1) * THREADS);
+        assert!(newest.path.exists(), "round {round}: {:?}", names(&snapshots));
+    }
+    assert_eq!(names(&snapshots), [format!("{}-1.snapshot", ROUNDS * THREADS)]);
+}
+
+#[test]
+fn a_snapshot_in_the_place_of_a_damaged_one_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let snapshots = store(folder.path());
+    let rotten = write_up_to(&snapshots, 100);
+    std::fs::write(&rotten.path, "rotten").unwrap();
+    let built_anew = write_up_to(&snapshots, 100);
+    assert_eq!(snapshots.load(&built_anew).unwrap().0, built_anew.meta);
+    assert_eq!(names(&snapshots), ["100-1.snapshot"]);
+}

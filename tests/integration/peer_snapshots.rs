@@ -1,0 +1,166 @@
+//! Snapshots between nodes: those that nobody needs, those that are no good, and those that rot at the sender's.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use quorate::codec;
+use quorate::domain::Counters;
+use quorate::peer::{SnapshotHead, path};
+use quorate::raft_types::{LogId, SnapshotMeta, Vote};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::harness::{Cluster, Held, Node, campaign, eventually, get, http};
+use crate::peer_port::Target;
+use crate::storage::{lease, open, room};
+
+/// The snapshots that a node has, and what is on its way to become one.
+fn files_of(node: &Node) -> Vec<PathBuf> {
+    let entries = fs::read_dir(node.settings.data_dir.join("snapshots")).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+fn unfinished(node: &Node) -> Vec<PathBuf> {
+    files_of(node).into_iter().filter(|path| path.extension().is_none_or(|extension| extension != "snapshot")).collect()
+}
+
+/// The node's newest snapshot, once there is one.
+async fn newest_of(node: &Node) -> PathBuf {
+    eventually("a snapshot", || async {
+        files_of(node).into_iter().find(|path| path.extension().is_some_and(|extension| extension == "snapshot"))
+    })
+    .await
+}
+
+/// What a snapshot says that it covers.
+fn meta_of(mut snapshot: &[u8]) -> SnapshotMeta {
+    let header: (String, Option<Uuid>, SnapshotMeta, Counters, u64) = codec::read_from(&mut snapshot).unwrap();
+    header.2
+}
+
+fn message(vote: Vote, meta: &SnapshotMeta, content: &[u8]) -> Vec<u8> {
+    let mut message = codec::encode(&SnapshotHead { vote, meta: meta.clone() }).unwrap();
+    message.extend_from_slice(content);
+    message
+}
+
+/// A snapshot in good order that no node of the cluster has made.
+fn made_up(folder: &Path, cluster_id: Uuid, meta: &SnapshotMeta) -> Vec<u8> {
+    let storage = open(folder);
+    let leases: Vec<_> = (0..100).map(|number| (room(number), lease(number))).collect();
+    let written = storage.snapshots.write(Some(cluster_id), meta, Counters::default(), leases.into_iter()).unwrap();
+    fs::read(written.path).unwrap()
+}
+
+/// A few rooms and enough entries for some snapshots.
+async fn fill(url: &str, entries: usize) -> Vec<Held> {
+    const ROOMS: usize = 50;
+    let mut held = Vec::new();
+    for count in 0..ROOMS {
+        let room = format!("by-snapshot-{count}");
+        held.push(Held::from_answer(&room, &campaign(url, &room, "worker-a", 300).await));
+    }
+    let client = http();
+    for _ in 0..entries / ROOMS {
+        let renewals = held.iter().map(|lease| {
+            let request = client.post(format!("{url}/elections/{}/renew", lease.room));
+            request.json(&json!({"leader_token": lease.token})).send()
+        });
+        for answer in futures::future::join_all(renewals).await {
+            assert_eq!(answer.unwrap().status().as_u16(), 200);
+        }
+    }
+    held
+}
+
+async fn vote_of_raft_leader(cluster: &Cluster, leader: usize) -> Vote {
+    let raft_term = cluster.nodes[leader].status().await.unwrap()["raft_term"].as_u64().unwrap();
+    Vote::new_committed(raft_term, Target::of(cluster, leader).await.identity.node_id)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snapshot_that_is_not_needed_leaves_nothing_behind() {
+    let cluster = Cluster::three_with(&["--snapshot-every", "100"]).await;
+    let leader = cluster.raft_leader().await;
+    fill(&cluster.nodes[leader].url(), 200).await;
+    cluster.converged().await;
+    let content = fs::read(newest_of(&cluster.nodes[leader]).await).unwrap();
+    let meta = meta_of(&content);
+    let vote = vote_of_raft_leader(&cluster, leader).await;
+    let place = (leader + 1) % 3;
+    let target = Target::of(&cluster, place).await;
+    for vote in [vote, vote, Vote::new_committed(0, 1)] {
+        let message = message(vote, &meta, &content);
+        let (status, text, _) = target.ask(path::SNAPSHOT, &target.headers(), message.len(), &message).await;
+        assert_eq!(status, 200, "{text}");
+        assert_eq!(unfinished(&cluster.nodes[place]), [] as [PathBuf; 0]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snapshot_that_is_no_good_is_refused_and_the_node_goes_on() {
+    let cluster = Cluster::three_with(&["--snapshot-every", "100"]).await;
+    let leader = cluster.raft_leader().await;
+    let held = fill(&cluster.nodes[leader].url(), 200).await;
+    cluster.converged().await;
+    let vote = vote_of_raft_leader(&cluster, leader).await;
+    let real = meta_of(&fs::read(newest_of(&cluster.nodes[leader]).await).unwrap());
+    let ahead = |index| SnapshotMeta {
+        last_log_id: real.last_log_id.map(|id| LogId { index: id.index + index, ..id }),
+        ..real.clone()
+    };
+    let place = (leader + 1) % 3;
+    let target = Target::of(&cluster, place).await;
+    let folder = tempfile::tempdir().unwrap();
+    let good = made_up(&folder.path().join("good"), target.identity.cluster_id.unwrap(), &ahead(10_000));
+    let of_others = made_up(&folder.path().join("other"), Uuid::from_u128(7), &ahead(10_000));
+    let mut damaged = good.clone();
+    damaged[good.len() / 2] ^= 0x10;
+    for (what, head, content) in [
+        ("a flipped bit", ahead(10_000), &damaged[..]),
+        ("half of it", ahead(10_000), &good[..good.len() / 2]),
+        ("another cluster's", ahead(10_000), &of_others),
+        ("one that is not what its head says", ahead(10_001), &good),
+    ] {
+        let message = message(vote, &head, content);
+        let (status, text, _) = target.ask(path::SNAPSHOT, &target.headers(), message.len(), &message).await;
+        assert_eq!(status, 400, "{what}: {text}");
+        assert_eq!(unfinished(&cluster.nodes[place]), [] as [PathBuf; 0], "{what}");
+    }
+    cluster.ready().await;
+    cluster.converged().await;
+    let (_, body) = get(&format!("{}/elections/{}", cluster.nodes[place].url(), held[0].room)).await.unwrap();
+    assert_eq!(body["leader"]["term"], held[0].term, "{body}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_raft_leader_whose_snapshot_has_rotted_makes_another() {
+    const EVERY: u64 = 500;
+    let every = EVERY.to_string();
+    let mut cluster = Cluster::three_with(&["--snapshot-every", &every, "--log-entries-kept", "1000"]).await;
+    let down = cluster.follower().await;
+    cluster.nodes[down].kill();
+    let leader = cluster.raft_leader().await;
+    let held = fill(&cluster.nodes[leader].url(), 3_000).await;
+    let rotten = eventually("the last snapshot for now", || async {
+        let newest = newest_of(&cluster.nodes[leader]).await;
+        let covered = meta_of(&fs::read(&newest).ok()?).last_log_id?.index;
+        let applied = cluster.nodes[leader].status().await?["applied_index"].as_u64()?;
+        (covered + EVERY > applied).then_some(newest)
+    })
+    .await;
+    let mut bytes = fs::read(&rotten).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x10;
+    fs::write(&rotten, bytes).unwrap();
+
+    cluster.nodes[down].start_again();
+    cluster.ready().await;
+    cluster.converged().await;
+    let status = cluster.nodes[down].status().await.unwrap();
+    assert!(status["log_entries_written"].as_u64().unwrap() < 2_500, "most of it came by snapshot: {status}");
+    let (_, body) =
+        get(&format!("{}/elections/{}?consistency=local", cluster.nodes[down].url(), held[0].room)).await.unwrap();
+    assert_eq!(body["leader"]["term"], held[0].term, "{body}");
+    assert!(cluster.nodes[leader].output().contains("another one is made"), "what the test is about");
+}
