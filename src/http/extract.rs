@@ -11,7 +11,9 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::Edge;
+use super::client_address::ClientKey;
 use super::error::HttpError;
+use super::limits::{Place, Places};
 use crate::domain::RoomId;
 use crate::service::{Consistency, IdempotencyKey};
 
@@ -80,19 +82,21 @@ impl FromRequestParts<Arc<Edge>> for Idempotency {
 }
 
 /// A body that its sender calls JSON, complete and within the limit. An empty one is left to the reader of its
-/// fields, who says what is missing.
-pub struct JsonBytes(pub Bytes);
+/// fields, who says what is missing. With it comes the request's place, which is taken once the body is there.
+pub struct JsonBytes(pub Bytes, pub Place);
 
 impl FromRequest<Arc<Edge>> for JsonBytes {
     type Rejection = HttpError;
 
-    async fn from_request(request: Request, edge: &Arc<Edge>) -> Result<Self, HttpError> {
+    async fn from_request(mut request: Request, edge: &Arc<Edge>) -> Result<Self, HttpError> {
         let body_bytes_max = edge.settings.body_bytes_max;
         // One that is announced as too large isn't worth reading.
         if request.body().size_hint().lower() > body_bytes_max as u64 {
             return Err(HttpError::BodyTooLarge { body_bytes_max });
         }
         let is_json = is_json(request.headers());
+        let places = Places::of_route(request.extensions())?;
+        let client: ClientKey = request.extract_parts_with_state(edge).await?;
         let body = tokio::time::timeout(edge.settings.body_deadline, request.extract::<Bytes, _>())
             .await
             .map_err(|_| HttpError::invalid_input("the body must arrive in time"))?
@@ -100,7 +104,10 @@ impl FromRequest<Arc<Edge>> for JsonBytes {
                 StatusCode::PAYLOAD_TOO_LARGE => HttpError::BodyTooLarge { body_bytes_max },
                 _ => HttpError::invalid_input("the body must arrive whole"),
             })?;
-        if is_json || body.is_empty() { Ok(Self(body)) } else { Err(HttpError::NotJson) }
+        if !is_json && !body.is_empty() {
+            return Err(HttpError::NotJson);
+        }
+        Ok(Self(body, places.take_for_request(client)?))
     }
 }
 

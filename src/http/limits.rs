@@ -5,10 +5,9 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use axum::extract::{FromRequestParts, Request, State};
+use axum::extract::FromRequestParts;
+use axum::http::Extensions;
 use axum::http::request::Parts;
-use axum::middleware::Next;
-use axum::response::Response;
 use governor::clock::{Clock, DefaultClock, Reference};
 use governor::middleware::NoOpMiddleware;
 use governor::nanos::Nanos;
@@ -135,55 +134,89 @@ impl FromRequestParts<Arc<Edge>> for Admitted {
     }
 }
 
-/// Lets as many requests in as there are permits, and turns the others away at once: a queue would only make
-/// all of them late.
-pub async fn hold_a_place(
-    State(places): State<Arc<Semaphore>>,
-    request: Request,
-    next: Next,
-) -> Result<Response, HttpError> {
-    let _place =
-        places.try_acquire().map_err(|_| HttpError::NotNow { reason: "too many requests at once".to_owned() })?;
-    Ok(next.run(request).await)
-}
-
-/// The places of one group of routes.
-pub fn places(requests_in_flight_max: usize) -> Arc<Semaphore> {
-    Arc::new(Semaphore::new(requests_in_flight_max.min(Semaphore::MAX_PERMITS)))
-}
-
-/// Counts open watch streams.
-pub struct Streams {
+/// Places for so many at a time, of which one client may have its share. Who gets none is turned away at once: a queue
+/// would only make all of them late.
+pub struct Places {
     places: Arc<Semaphore>,
     max: usize,
     shares: Arc<Shares>,
     per_client_max: usize,
 }
 
-impl Streams {
-    /// When to try again. Nobody knows when a stream will end; this is often enough to get the next free place.
-    const RETRY_AFTER: Duration = Duration::from_secs(10);
-
-    /// No streams yet.
-    pub fn new(per_client_max: usize, streams_max: usize) -> Self {
-        Self { places: places(streams_max), max: streams_max, shares: Shares::new(per_client_max), per_client_max }
+impl Places {
+    /// All of them free.
+    pub fn new(max: usize, per_client_max: usize) -> Arc<Self> {
+        let places = Arc::new(Semaphore::new(max.min(Semaphore::MAX_PERMITS)));
+        Arc::new(Self { places, max, shares: Shares::new(per_client_max), per_client_max })
     }
 
-    /// A place for one more stream of this client.
-    pub fn open(&self, client: ClientKey) -> Result<StreamPlace, HttpError> {
-        let over = |limit| HttpError::OverLimit { limit, retry_after: Self::RETRY_AFTER };
-        let place = self.places.clone().try_acquire_owned();
-        let place = place.map_err(|_| over(format!("{} watch streams per node", self.max)))?;
-        let share = self.shares.take(client);
-        let share = share.ok_or_else(|| over(format!("{} watch streams a client per node", self.per_client_max)))?;
-        Ok(StreamPlace { _place: place, _share: share })
+    /// The places of a group of routes for requests in flight. Half of them are left to other clients, whatever one
+    /// client sends.
+    pub fn for_requests(in_flight_max: usize) -> Arc<Self> {
+        Self::new(in_flight_max, in_flight_max.div_ceil(2))
+    }
+
+    /// Those of the group that the request's route is in.
+    pub fn of_route(extensions: &Extensions) -> Result<Arc<Self>, HttpError> {
+        let places = extensions.get::<Arc<Self>>().cloned();
+        places.ok_or_else(|| HttpError::Bug { cause: "the route is in no group that has places".to_owned() })
+    }
+
+    /// One for a request of this client.
+    pub fn take_for_request(&self, client: ClientKey) -> Result<Place, HttpError> {
+        self.take(client).map_err(|taken| HttpError::NotNow {
+            reason: match taken {
+                Taken::All => "too many requests at once".to_owned(),
+                Taken::Share => "too many requests at once of this client".to_owned(),
+            },
+        })
+    }
+
+    /// One for a watch stream of this client.
+    pub fn take_for_stream(&self, client: ClientKey) -> Result<Place, HttpError> {
+        /// Nobody knows when a stream will end; this is often enough to get the next free place.
+        const RETRY_AFTER: Duration = Duration::from_secs(10);
+        self.take(client).map_err(|taken| HttpError::OverLimit {
+            limit: match taken {
+                Taken::All => format!("{} watch streams per node", self.max),
+                Taken::Share => format!("{} watch streams a client per node", self.per_client_max),
+            },
+            retry_after: RETRY_AFTER,
+        })
+    }
+
+    fn take(&self, client: ClientKey) -> Result<Place, Taken> {
+        let place = self.places.clone().try_acquire_owned().map_err(|_| Taken::All)?;
+        let share = self.shares.take(client).ok_or(Taken::Share)?;
+        Ok(Place { _place: place, _share: share })
     }
 }
 
-/// Held for as long as a stream is open.
-pub struct StreamPlace {
+/// Why there is no place.
+#[derive(Debug, PartialEq, Eq)]
+enum Taken {
+    /// All of them are taken.
+    All,
+    /// This client has its share.
+    Share,
+}
+
+/// Held for as long as a request is decided, or a stream is open.
+///
+/// A handler asks for it last, and one with a body gets it with the body: a place that is taken while a client may
+/// still keep the node waiting is one that clients can take for nothing.
+pub struct Place {
     _place: OwnedSemaphorePermit,
     _share: Share,
+}
+
+impl FromRequestParts<Arc<Edge>> for Place {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, edge: &Arc<Edge>) -> Result<Self, HttpError> {
+        let client = ClientKey::from_request_parts(parts, edge).await?;
+        Places::of_route(&parts.extensions)?.take_for_request(client)
+    }
 }
 
 /// A lock whose holder panicked is taken all the same: a count that is off by one is better than no service.
@@ -262,14 +295,21 @@ mod tests {
     }
 
     #[test]
-    fn streams_are_limited_by_client_and_in_all_and_freed_when_dropped() {
-        let streams = Streams::new(2, 3);
-        let first = streams.open(client(1)).unwrap();
-        let _second = streams.open(client(1)).unwrap();
-        assert!(streams.open(client(1)).is_err(), "two a client");
-        let other = streams.open(client(2)).unwrap();
-        assert!(streams.open(client(3)).is_err(), "three in all");
+    fn places_are_limited_by_client_and_in_all_and_freed_when_dropped() {
+        let places = Places::new(3, 2);
+        let first = places.take(client(1)).ok();
+        let _second = places.take(client(1)).ok().unwrap();
+        assert_eq!(places.take(client(1)).err(), Some(Taken::Share), "two a client");
+        let other = places.take(client(2)).ok();
+        assert_eq!(places.take(client(3)).err(), Some(Taken::All), "three in all");
         drop((first, other));
-        streams.open(client(1)).unwrap();
+        assert_eq!(places.take(client(1)).err(), None);
+    }
+
+    #[test]
+    fn no_client_has_all_places_for_requests_and_even_one_place_can_be_had() {
+        for (in_flight_max, per_client_max) in [(0, 0), (1, 1), (4, 2), (10_000, 5_000)] {
+            assert_eq!(Places::for_requests(in_flight_max).per_client_max, per_client_max);
+        }
     }
 }

@@ -4,8 +4,8 @@
 //! caller ───► connections   is there a place for one more, and for one more of this caller?
 //! request ──► envelope   request id, one trace event, and errors made into JSON, whoever made them
 //!             gate       may this caller use elections at all?      (election routes only)
-//!             limits     is there room for it now?                  (election routes only)
 //!             extract    path, headers and body, or a 400
+//!             limits     is there room for it now?                  (election routes only)
 //!             rooms, watch, health   call the service and say what it said
 //! ```
 //!
@@ -60,7 +60,7 @@ pub struct HttpSettings {
     /// whatever addresses call: 100,000 of them take about 5 MB.
     pub tracked_clients_max: usize,
     /// How many campaigns may be in progress, and apart from these how many other election requests: waiting
-    /// campaigns must not keep a holder from renewing.
+    /// campaigns must not keep a holder from renewing. One client may have half of each.
     pub requests_in_flight_max: usize,
     /// Watch streams of one client.
     pub streams_per_client_max: usize,
@@ -109,7 +109,7 @@ struct Edge {
     random: Arc<dyn Random>,
     access: gate::Access,
     admission: limits::Admission,
-    streams: limits::Streams,
+    streams: Arc<limits::Places>,
 }
 
 impl Edge {
@@ -119,7 +119,7 @@ impl Edge {
             random,
             access: gate::Access::new(&settings),
             admission: limits::Admission::new(settings.campaigns_per_minute, settings.tracked_clients_max),
-            streams: limits::Streams::new(settings.streams_per_client_max, settings.streams_max),
+            streams: limits::Places::new(settings.streams_max, settings.streams_per_client_max),
             settings,
         })
     }

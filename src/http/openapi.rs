@@ -28,7 +28,7 @@ use crate::wire::{ErrorBody, ErrorCode, RaftRole, WatchEvent};
         title = "quorate",
         description = "Leader election as a service. A candidate campaigns for a room and leads it for as long \
             as it renews its lease. Any node of the cluster answers any request. Errors are JSON, but for two: what is \
-            not HTTP gets 400, and a head that is too large (64 KiB, 100 headers) 431, both without a body and with the \
+            not HTTP gets 400, and a head that is too large (16 KiB, 100 headers) 431, both without a body and with the \
             connection closed.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
     ),

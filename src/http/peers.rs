@@ -2,9 +2,12 @@
 //!
 //! Who doesn't is refused before a byte of the body is read.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
+
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::{ConnectInfo, DefaultBodyLimit, MatchedPath, Request, State};
 use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{self, Next};
@@ -15,6 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
+use super::connections::Seldom;
 use crate::codec;
 use crate::consensus::{Consensus, RaftAnswer, Unanswered};
 use crate::peer::{ClusterSecret, ForwardedAsk, PROTOCOL, PeerIdentity, SnapshotHead, header, path};
@@ -50,8 +54,20 @@ impl IntoResponse for Refused {
     }
 }
 
+/// Traces of what is refused, each let through now and then: whoever is refused may ask again at once, for ever.
+#[derive(Default)]
+struct Refusals {
+    strangers: Seldom,
+    other_clusters: Seldom,
+    not_stored: Seldom,
+}
+
+/// What decides who may ask.
+type Door = (PeerContext, Arc<Refusals>);
+
 /// Every route of the peer listener.
 pub fn build_peer_router(context: PeerContext) -> Router {
+    let door: Door = (context.clone(), Arc::default());
     let members = Router::new()
         .route(path::APPEND, post(append))
         .route(path::VOTE, post(vote))
@@ -60,19 +76,28 @@ pub fn build_peer_router(context: PeerContext) -> Router {
         .route(path::FORWARD, post(forward))
         .layer(DefaultBodyLimit::max(MESSAGE_BYTES_MAX))
         .route(path::SNAPSHOT, post(snapshot))
-        .layer(middleware::from_fn_with_state(context.clone(), require_member));
+        .layer(middleware::from_fn_with_state(door.clone(), require_member));
     Router::new()
         .route(path::IDENTITY, post(identity))
         .merge(members)
-        .layer(middleware::from_fn_with_state(context.clone(), require_secret))
+        .layer(middleware::from_fn_with_state(door, require_secret))
         .with_state(context)
 }
 
-async fn require_secret(State(context): State<PeerContext>, request: Request, next: Next) -> Result<Response, Refused> {
+async fn require_secret(
+    State((context, refusals)): State<Door>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Refused> {
     if let Some(secret) = &context.secret {
         let given = request.headers().get(AUTHORIZATION).map(|value| value.as_bytes());
         if !secret.is_proven_by(given) {
-            tracing::warn!(path = %request.uri().path(), "a peer request without the right cluster secret was refused");
+            if refusals.strangers.is_due() {
+                // Not the path, which may be anything, of any length.
+                let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str);
+                let caller = caller(&request);
+                tracing::warn!(route, caller, "a peer request without the right cluster secret was refused");
+            }
             return Err(Refused(StatusCode::UNAUTHORIZED, "the cluster secret is missing or wrong".into()));
         }
     }
@@ -84,7 +109,11 @@ async fn require_secret(State(context): State<PeerContext>, request: Request, ne
     Ok(next.run(request).await)
 }
 
-async fn require_member(State(context): State<PeerContext>, request: Request, next: Next) -> Result<Response, Refused> {
+async fn require_member(
+    State((context, refusals)): State<Door>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Refused> {
     let headers = request.headers();
     let local = context.consensus.local();
     let to: u64 = number(headers, header::TO)?;
@@ -97,18 +126,29 @@ async fn require_member(State(context): State<PeerContext>, request: Request, ne
         .map_err(|_| Refused(StatusCode::BAD_REQUEST, "the cluster id is not a UUID".into()))?;
     match local.cluster_id() {
         Some(own) if own != cluster_id => {
-            tracing::warn!(%own, other = %cluster_id, "a request from another cluster was refused");
+            if refusals.other_clusters.is_due() {
+                let caller = caller(&request);
+                tracing::warn!(%own, other = %cluster_id, caller, "a request from another cluster was refused");
+            }
             let reason = format!("from cluster {cluster_id}, this node belongs to {own}");
             return Err(Refused(StatusCode::MISDIRECTED_REQUEST, reason));
         }
         Some(_) => {}
         // Only who asked this empty node for its identity knows its id; that one founds the cluster.
         None => local.adopt_cluster(cluster_id).map_err(|error| {
-            tracing::error!(%error, "the cluster id cannot be stored");
+            if refusals.not_stored.is_due() {
+                tracing::error!(%error, "the cluster id cannot be stored");
+            }
             Refused(StatusCode::SERVICE_UNAVAILABLE, "the cluster id cannot be stored".into())
         })?,
     }
     Ok(next.run(request).await)
+}
+
+/// Where a request comes from, for people.
+fn caller(request: &Request) -> Option<String> {
+    let ConnectInfo(address) = request.extensions().get::<ConnectInfo<SocketAddr>>()?;
+    Some(address.to_string())
 }
 
 async fn identity(State(context): State<PeerContext>) -> Result<Response, Refused> {

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::Edge;
 use super::error::HttpError;
 use super::extract::{HowFresh, Idempotency, JsonBytes, Room};
-use super::limits::Admitted;
+use super::limits::{Admitted, Place};
 use super::openapi::{
     CampaignErrors, CampaignHeaders, CreateErrors, RenewErrors, ResignErrors, RoomPath, ViewErrors, ViewQuery,
 };
@@ -38,7 +38,7 @@ const X_QUORATE_NODE: HeaderName = HeaderName::from_static("x-quorate-node");
         CreateErrors,
     ),
 )]
-pub async fn create(State(edge): State<Arc<Edge>>, _: Admitted) -> Result<Response, HttpError> {
+pub async fn create(State(edge): State<Arc<Edge>>, _: Admitted, _place: Place) -> Result<Response, HttpError> {
     let room = RoomId::new(&URL_SAFE_NO_PAD.encode(random_bytes::<24>(&*edge.random)))?;
     let created = RoomCreated::new(room);
     let location = [(header::LOCATION, created.status_path.clone())];
@@ -62,7 +62,7 @@ pub async fn campaign(
     _: Admitted,
     Room(room): Room,
     Idempotency(idempotency_key): Idempotency,
-    JsonBytes(body): JsonBytes,
+    JsonBytes(body, _place): JsonBytes,
 ) -> Result<Response, HttpError> {
     let request = CampaignRequest::from_json(&body)?;
     let request = service::CampaignRequest {
@@ -96,7 +96,7 @@ pub async fn campaign(
 pub async fn renew(
     State(edge): State<Arc<Edge>>,
     Room(room): Room,
-    JsonBytes(body): JsonBytes,
+    JsonBytes(body, _place): JsonBytes,
 ) -> Result<Response, HttpError> {
     let request = RenewRequest::from_json(&body)?;
     let request = service::RenewRequest {
@@ -124,7 +124,7 @@ pub async fn renew(
 pub async fn resign(
     State(edge): State<Arc<Edge>>,
     Room(room): Room,
-    JsonBytes(body): JsonBytes,
+    JsonBytes(body, _place): JsonBytes,
 ) -> Result<Response, HttpError> {
     let request = ResignRequest::from_json(&body)?;
     let secret = LeaseSecret::from_text(request.leader_token.expose_text())?;
@@ -148,6 +148,7 @@ pub async fn view(
     State(edge): State<Arc<Edge>>,
     Room(room): Room,
     HowFresh(consistency): HowFresh,
+    _place: Place,
 ) -> Result<Response, HttpError> {
     let decided = edge.service.view(&room, consistency).await?;
     Ok(answer(&decided.decided_by, RoomStatus::new(room, &decided.answer)))

@@ -11,8 +11,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::error::HttpError;
+use super::limits::Places;
 use super::openapi::OpenApiJson;
-use super::{Edge, HttpSettings, envelope, gate, health, limits, openapi, rooms, watch};
+use super::{Edge, HttpSettings, envelope, gate, health, openapi, rooms, watch};
 use crate::random::Random;
 use crate::service::RoomService;
 
@@ -30,13 +31,13 @@ fn route_table(edge: &Arc<Edge>) -> (Router<Arc<Edge>>, utoipa::openapi::OpenApi
     let contests = OpenApiRouter::new()
         .routes(routes!(rooms::create))
         .routes(routes!(rooms::campaign))
-        .route_layer(from_fn_with_state(limits::places(edge.settings.requests_in_flight_max), limits::hold_a_place));
+        .route_layer(Extension(Places::for_requests(edge.settings.requests_in_flight_max)));
     let leases_and_looks = OpenApiRouter::new()
         .routes(routes!(rooms::renew))
         .routes(routes!(rooms::resign))
         .routes(routes!(rooms::view))
         .routes(routes!(watch::watch))
-        .route_layer(from_fn_with_state(limits::places(edge.settings.requests_in_flight_max), limits::hold_a_place));
+        .route_layer(Extension(Places::for_requests(edge.settings.requests_in_flight_max)));
     let guarded = contests.merge(leases_and_looks).route_layer(from_fn_with_state(Arc::clone(edge), gate::guard));
     let open = OpenApiRouter::new()
         .routes(routes!(health::livez))

@@ -13,8 +13,9 @@ use super::connections::{ConnectionLimits, LimitedListener, PeerAddress, Seldom}
 
 /// How long a client may take to send the head of a request. Slower ones hold a connection open for nothing.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// The most that the head of a request may have.
-const HEAD_BYTES_MAX: usize = 64 << 10;
+/// The most that the head of a request may have. Each connection can keep that much memory for as long as its head may
+/// take, and there are thousands of them; the headers that anybody here reads are a few hundred bytes.
+const HEAD_BYTES_MAX: usize = 16 << 10;
 
 /// How long a client may take none of what it is sent. A watch stream that nobody reads can't be ended otherwise:
 /// its next event, where its end would be noticed, waits behind what the connection can't get rid of.

@@ -1,27 +1,9 @@
 //! A watch stream in which nothing happens, from its beginning to its end.
 
-use std::collections::BTreeMap;
-
 use futures::StreamExt;
 use tokio::time::Instant;
 
 use super::*;
-use crate::consensus::Founding;
-
-/// The service of a cluster of one that is founded and ready, and the folder of its files.
-fn founded_service() -> (RoomService, tempfile::TempDir) {
-    started_elsewhere(async {
-        let (consensus, transport, folder) = start_consensus().await;
-        let random = Arc::new(SystemRandom);
-        let peers = BTreeMap::from([("n1".to_owned(), "192.0.2.2:7401".to_owned())]);
-        Founding { peers, transport: transport.clone(), random: random.clone() }.run(&consensus).await.unwrap();
-        let service = RoomService::new(consensus, transport, random, ServiceSettings::default());
-        while service.readiness().is_err() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        (service, folder)
-    })
-}
 
 /// All pieces of a stream, each with the time at which it came.
 async fn pieces_of_a_stream(settings: HttpSettings) -> Vec<(Duration, String)> {

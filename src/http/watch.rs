@@ -18,7 +18,7 @@ use super::Edge;
 use super::client_address::ClientKey;
 use super::error::HttpError;
 use super::extract::Room;
-use super::limits::StreamPlace;
+use super::limits::Place;
 use super::openapi::{RoomPath, StreamEvent, WatchErrors};
 use crate::domain::{RoomId, RoomView};
 use crate::service::RoomWatch;
@@ -45,8 +45,13 @@ const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering
         WatchErrors,
     ),
 )]
-pub async fn watch(State(edge): State<Arc<Edge>>, client: ClientKey, Room(room): Room) -> Result<Response, HttpError> {
-    let place = edge.streams.open(client)?;
+pub async fn watch(
+    State(edge): State<Arc<Edge>>,
+    client: ClientKey,
+    Room(room): Room,
+    _place: Place,
+) -> Result<Response, HttpError> {
+    let place = edge.streams.take_for_stream(client)?;
     let watch = edge.service.watch(&room);
     let ends_at = Instant::now() + edge.settings.stream_duration;
     let keep_alive = KeepAlive::new().interval(edge.settings.stream_keep_alive);
@@ -59,7 +64,7 @@ fn events(
     room: RoomId,
     watch: RoomWatch,
     ends_at: Instant,
-    place: StreamPlace,
+    place: Place,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
     futures::stream::unfold((room, watch, place), move |(room, mut watch, place)| async move {
         let view = timeout_at(ends_at, watch.next()).await.ok().flatten()?;

@@ -37,9 +37,8 @@ impl Identity {
             return Ok(Identity { dir, record: decode(&bytes, &path)? });
         }
         let record = Record { node_id: draw_node_id(random), cluster_id: None, name: name.to_owned() };
-        let identity = Identity { dir, record };
-        identity.write()?;
-        Ok(identity)
+        write(&dir, &record)?;
+        Ok(Identity { dir, record })
     }
 
     /// The raft node id.
@@ -58,20 +57,23 @@ impl Identity {
     }
 
     /// Notes the cluster that this node has founded or joined. It is for good: entries of two clusters in one
-    /// log would be a mixture that no check can take apart.
+    /// log would be a mixture that no check can take apart. What can't be stored isn't noted: the next message
+    /// would be taken as one of the node's own cluster, and after a restart any other could make this node its own.
     pub fn set_cluster_id(&mut self, cluster_id: Uuid) -> Result<(), StorageError> {
         if self.record.cluster_id == Some(cluster_id) {
             return Ok(());
         }
         assert!(self.record.cluster_id.is_none(), "a node belongs to one cluster for as long as its data exists");
-        self.record.cluster_id = Some(cluster_id);
-        self.write()
+        let record = Record { cluster_id: Some(cluster_id), ..self.record.clone() };
+        write(&self.dir, &record)?;
+        self.record = record;
+        Ok(())
     }
+}
 
-    fn write(&self) -> Result<(), StorageError> {
-        let bytes = codec::encode(&self.record).map_err(|source| StorageError::Encode { thing: THING, source })?;
-        files::replace(THING, &self.dir.join("identity"), &bytes, self.dir.disk())
-    }
+fn write(dir: &DataDir, record: &Record) -> Result<(), StorageError> {
+    let bytes = codec::encode(record).map_err(|source| StorageError::Encode { thing: THING, source })?;
+    files::replace(THING, &dir.join("identity"), &bytes, dir.disk())
 }
 
 fn decode(bytes: &[u8], path: &Path) -> Result<Record, StorageError> {
@@ -85,3 +87,54 @@ fn draw_node_id(random: &dyn Random) -> NodeId {
 
 #[cfg(test)]
 mod fuzz_tests;
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::super::{Disk, StorageConfig};
+    use super::*;
+    use crate::random::SystemRandom;
+
+    /// Full when the next file is brought to it, if it is told so, and then not any more.
+    #[derive(Debug, Default)]
+    struct FullOnce(AtomicBool);
+
+    impl Disk for FullOnce {
+        fn sync_file(&self, _path: &Path, _file: &File) -> io::Result<()> {
+            if self.0.swap(false, Ordering::Relaxed) { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+        }
+
+        fn sync_folder(&self, _folder: &Path) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn sync_tree(&self, _folder: &Path) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn log_syncs_itself(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn a_cluster_that_could_not_be_stored_is_not_known_and_can_be_stored_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = Arc::new(FullOnce::default());
+        let config = StorageConfig { disk: disk.clone(), ..StorageConfig::new(folder.path().join("data"), "n1") };
+        let dir = Arc::new(DataDir::open(&config).unwrap());
+        let load = || Identity::load_or_create(dir.clone(), "n1", &SystemRandom).unwrap();
+        let mut identity = load();
+        let cluster = Uuid::from_u128(7);
+
+        disk.0.store(true, Ordering::Relaxed);
+        identity.set_cluster_id(cluster).unwrap_err();
+        assert_eq!(identity.cluster_id(), None, "the next message from this cluster asks for it again");
+        assert_eq!(load().cluster_id(), None);
+        identity.set_cluster_id(cluster).unwrap();
+        assert_eq!((identity.cluster_id(), load().cluster_id()), (Some(cluster), Some(cluster)));
+    }
+}

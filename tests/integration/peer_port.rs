@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 use hmac::{Hmac, KeyInit, Mac};
 use quorate::codec;
 use quorate::peer::{ClusterSecret, HttpCarrier, PROTOCOL, PeerIdentity, Sender, Transport, header, path};
+use rustix::process::Signal;
 use sha2::Sha256;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::harness::{CLUSTER_SECRET, Cluster, Held, campaign, renew};
+use crate::harness::{CLUSTER_SECRET, Cluster, Held, campaign, eventually, renew, write_secret};
 
 /// Every route that only members may call.
 const MEMBERS_ONLY: [&str; 6] =
@@ -173,6 +174,42 @@ async fn strangers_and_broken_peers_are_refused_and_the_cluster_goes_on() {
             assert!(!output.contains(bad), "{bad}:\n{output}");
         }
     }
+}
+
+/// Who is refused may ask again and again, and put anything into the path.
+#[tokio::test(flavor = "multi_thread")]
+async fn refused_requests_fill_no_disk_with_their_traces() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = write_secret(folder.path(), "cluster-secret", CLUSTER_SECRET);
+    let mut cluster = Cluster::single_with(&["--cluster-secret-file", secret.to_str().unwrap()]).await;
+    let target = Target::of(&cluster, 0).await;
+    let member = target.headers();
+    let stranger = Headers { authorization: None, ..member.clone() };
+    let other_cluster = Headers { cluster: uuid::Uuid::new_v4().to_string(), ..member };
+    let long = format!("/peer/v1/{}", "canary".repeat(2_000));
+    for path in [long.as_str(), path::APPEND] {
+        for _ in 0..20 {
+            assert_eq!(target.ask(path, &stranger, 0, b"").await.0, 401);
+        }
+    }
+    for _ in 0..20 {
+        assert_eq!(target.ask(path::APPEND, &other_cluster, 0, b"").await.0, 421);
+    }
+
+    let node = &mut cluster.nodes[0];
+    node.signal(Signal::TERM);
+    assert_eq!(node.exit_code().await, Some(0));
+    let output = eventually("its last word", || async {
+        let output = node.output();
+        output.contains("\"stopped\"").then_some(output)
+    })
+    .await;
+    assert!(!output.contains("canary"), "the path may be anything, a secret included");
+    let told = |what: &str| output.lines().filter(|line| line.contains(what)).map(str::to_owned).collect::<Vec<_>>();
+    let [strangers, others] = ["without the right cluster secret", "from another cluster"].map(told);
+    assert_eq!((strangers.len(), others.len()), (1, 1), "once a minute: {strangers:?} {others:?}");
+    assert!(strangers[0].contains("\"route\":\"none\"") && strangers[0].contains("127.0.0.1:"), "{strangers:?}");
+    assert!(others[0].contains("127.0.0.1:"), "{others:?}");
 }
 
 /// Bodies that no handler may take for what it expects.
