@@ -66,7 +66,7 @@ pub struct RoomService {
 impl RoomService {
     /// The service of one node.
     pub fn new(consensus: Consensus, transport: Transport, random: Arc<dyn Random>, settings: ServiceSettings) -> Self {
-        let forwarder = Forwarder::start(transport, consensus.clone());
+        let forwarder = Forwarder::new(transport, consensus.clone());
         Self { consensus, forwarder, queues: Arc::default(), random, settings }
     }
 
