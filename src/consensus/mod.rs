@@ -261,16 +261,18 @@ impl Consensus {
         if self.raft.trigger().transfer_leader(successor).await.is_err() {
             return;
         }
-        let mut metrics = self.raft.metrics();
-        let taken_over = async {
-            while metrics.borrow_and_update().current_leader.is_none_or(|id| id == own_id) {
-                if metrics.changed().await.is_err() {
-                    return;
-                }
-            }
-        };
-        if tokio::time::timeout_at(deadline, taken_over).await.is_err() {
+        if tokio::time::timeout_at(deadline, self.superseded(own_id)).await.is_err() {
             tracing::warn!("no other node has taken over in time");
+        }
+    }
+
+    /// Returns once this node knows another raft leader than `node_id`, or when raft has stopped.
+    pub async fn superseded(&self, node_id: NodeId) {
+        let mut metrics = self.raft.metrics();
+        while metrics.borrow_and_update().current_leader.is_none_or(|id| id == node_id) {
+            if metrics.changed().await.is_err() {
+                return;
+            }
         }
     }
 

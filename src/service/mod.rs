@@ -9,6 +9,7 @@ mod decide;
 mod error;
 mod forward;
 mod secrets;
+mod tries;
 mod waiting;
 mod watch;
 
@@ -33,6 +34,7 @@ use crate::peer::{AskFailure, Decision, ForwardedAsk, Transport};
 use crate::planted::{Bug, is_planted};
 use crate::random::{Random, random_bytes};
 use forward::Forwarder;
+use tries::Tries;
 use waiting::Queues;
 
 /// What the service has to know beside the cluster.
@@ -64,7 +66,7 @@ pub struct RoomService {
 impl RoomService {
     /// The service of one node.
     pub fn new(consensus: Consensus, transport: Transport, random: Arc<dyn Random>, settings: ServiceSettings) -> Self {
-        let forwarder = Forwarder::start(transport, consensus.clone());
+        let forwarder = Forwarder::new(transport, consensus.clone());
         Self { consensus, forwarder, queues: Arc::default(), random, settings }
     }
 
@@ -73,12 +75,22 @@ impl RoomService {
     /// # Errors
     /// See [`ServiceError`]. That somebody else holds the room is not an error.
     pub async fn campaign(&self, request: CampaignRequest) -> Result<Decided<CampaignAnswer>, ServiceError> {
-        if request.wait.is_zero() { self.campaign_once(&request).await } else { self.campaign_waiting(request).await }
+        let tries = Arc::new(Tries::new(request, &*self.random));
+        let answer = match tries.request.wait.is_zero() {
+            true => self.campaign_once(&tries).await,
+            false => self.campaign_waiting(&tries).await,
+        };
+        match answer {
+            // The last try changed nothing, and an earlier one may have, or may yet.
+            Err(ServiceError::Unavailable { .. }) if tries.maybe_won() => Err(ServiceError::OutcomeUnknown),
+            answer => answer,
+        }
     }
 
-    async fn campaign_once(&self, request: &CampaignRequest) -> Result<Decided<CampaignAnswer>, ServiceError> {
-        let CampaignRequest { room, contender, metadata, lease_duration, idempotency_key, .. } = request;
-        let key = idempotency_key.clone().unwrap_or_else(|| IdempotencyKey::generate(&*self.random));
+    /// One try.
+    async fn campaign_once(&self, tries: &Tries) -> Result<Decided<CampaignAnswer>, ServiceError> {
+        let Tries { request, key, .. } = tries;
+        let CampaignRequest { room, contender, metadata, lease_duration, .. } = request;
         let nonce = Nonce(random_bytes(&*self.random));
         let secret = key.secret_for(room, contender, nonce);
         let ask = Ask::Campaign(Campaign {
@@ -89,7 +101,9 @@ impl RoomService {
             secret_hash: secret.hash(),
             nonce,
         });
-        let submitted = self.submit(ask, self.settings.request_deadline).await?;
+        let submitted = self.submit(ask, self.settings.request_deadline).await;
+        tries.note(&submitted);
+        let submitted = submitted?;
         let answer = match submitted.outcome {
             Outcome::Granted(view) => CampaignAnswer::Won(holding(view, secret)),
             Outcome::Held(view) => {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedMutexGuard, oneshot};
 use tokio::time::Instant;
 
-use super::{CampaignAnswer, CampaignRequest, Decided, ResignRequest, RoomService, ServiceError};
+use super::{CampaignAnswer, Decided, ResignRequest, RoomService, ServiceError, Tries};
 use crate::domain::RoomId;
 use crate::planted::{Bug, is_planted};
 
@@ -37,18 +37,15 @@ impl Queues {
 
 impl RoomService {
     /// Campaigns until the room is won or the request's wait is over.
-    pub(super) async fn campaign_waiting(
-        &self,
-        request: CampaignRequest,
-    ) -> Result<Decided<CampaignAnswer>, ServiceError> {
-        let until = Instant::now() + request.wait;
-        let first = self.campaign_for_live_caller(&request).await?;
+    pub(super) async fn campaign_waiting(&self, tries: &Arc<Tries>) -> Result<Decided<CampaignAnswer>, ServiceError> {
+        let until = Instant::now() + tries.request.wait;
+        let first = self.campaign_for_live_caller(tries).await?;
         if matches!(first.answer, CampaignAnswer::Won(_)) {
             return Ok(first);
         }
-        match tokio::time::timeout_at(until, self.queues.come_first(&request.room)).await {
-            Ok(_turn) => self.campaign_in_turn(&request, until).await,
-            Err(_) => self.campaign_for_live_caller(&request).await,
+        match tokio::time::timeout_at(until, self.queues.come_first(&tries.request.room)).await {
+            Ok(_turn) => self.campaign_in_turn(tries, until).await,
+            Err(_) => self.campaign_for_live_caller(tries).await,
         }
     }
 
@@ -56,23 +53,23 @@ impl RoomService {
     /// the last one: if it were left alone, it could win after its caller had been told that the room was lost.
     async fn campaign_in_turn(
         &self,
-        request: &CampaignRequest,
+        tries: &Arc<Tries>,
         until: Instant,
     ) -> Result<Decided<CampaignAnswer>, ServiceError> {
         loop {
             // Before the try, so that a change between the two is not slept through.
-            let mut watch = self.watch(&request.room);
+            let mut watch = self.watch(&tries.request.room);
             watch.next().await;
             if is_planted(Bug::TryLeftAlone) {
-                let (service, request) = (self.clone(), request.clone());
-                let left_alone = tokio::spawn(async move { service.campaign_once(&request).await });
+                let (service, alone) = (self.clone(), Tries::new(tries.request.clone(), &*self.random));
+                let left_alone = tokio::spawn(async move { service.campaign_once(&alone).await });
                 if let Ok(Ok(Ok(won))) = tokio::time::timeout_at(until, left_alone).await
                     && matches!(won.answer, CampaignAnswer::Won(_))
                 {
                     return Ok(won);
                 }
             }
-            let answer = self.campaign_for_live_caller(request).await;
+            let answer = self.campaign_for_live_caller(tries).await;
             if Instant::now() >= until {
                 return answer;
             }
@@ -96,25 +93,24 @@ impl RoomService {
 
     /// One try, on behalf of a caller who may go away meanwhile.
     ///
-    /// Without a key nobody can ever hear of what it wins then, so it is given back. A caller with a key may have come
+    /// Without a key nobody can ever hear of what it wins then, or finds that an earlier try has won, so it is given
+    /// back. A caller with a key may have come
     /// again by then, and have been told that the lease is its own: taking it away would let a second holder in beside
     /// it. So that lease stays, and ends by itself if nobody renews it; and the try ends with its caller, or it could
     /// win once more after the caller has won elsewhere and resigned.
-    async fn campaign_for_live_caller(
-        &self,
-        request: &CampaignRequest,
-    ) -> Result<Decided<CampaignAnswer>, ServiceError> {
-        if request.idempotency_key.is_some() && !is_planted(Bug::KeyedGrantGivenBack) {
-            return self.campaign_once(request).await;
+    async fn campaign_for_live_caller(&self, tries: &Arc<Tries>) -> Result<Decided<CampaignAnswer>, ServiceError> {
+        if tries.request.idempotency_key.is_some() && !is_planted(Bug::KeyedGrantGivenBack) {
+            return self.campaign_once(tries).await;
         }
         let (caller, answer) = oneshot::channel();
-        let (service, request) = (self.clone(), request.clone());
+        let (service, tries) = (self.clone(), tries.clone());
         tokio::spawn(async move {
-            let result = service.campaign_once(&request).await;
+            let result = service.campaign_once(&tries).await;
             let Err(unheard) = caller.send(result) else { return };
             if let Ok(Decided { answer: CampaignAnswer::Won(holding), .. }) = unheard {
-                tracing::debug!(room = %request.room, "the waiter has gone; its room is given back");
-                let resign = ResignRequest { room: request.room, secret: holding.secret };
+                let room = tries.request.room.clone();
+                tracing::debug!(%room, "the waiter has gone; its room is given back");
+                let resign = ResignRequest { room, secret: holding.secret };
                 if let Err(error) = service.resign(resign).await {
                     tracing::debug!(%error, "not given back; the lease will end by itself");
                 }

@@ -127,3 +127,99 @@ async fn a_try_that_is_under_way_when_its_wait_ends_is_the_one_that_is_answered(
         assert_eq!(renewed.held(&room).term, held.term, "who was told that it leads does lead");
     }
 }
+
+/// The others of a raft follower.
+fn others(place: usize) -> impl Iterator<Item = usize> {
+    (0..3).filter(move |other| *other != place)
+}
+
+async fn hold_for_five_seconds(caller: &Caller, room: &str) {
+    caller.campaign(room, json!({"candidate_id": "holder", "ttl_seconds": 5})).await.held(room);
+}
+
+/// Returns shortly before the lease ends, as the node knows it.
+async fn about_to_end(caller: &Caller, room: &str) {
+    eventually("the lease is about to end", || async {
+        let seen = caller.get(&format!("/elections/{room}?consistency=local")).await;
+        (seen.body["retry_after_ms"].as_u64()? < 500).then_some(())
+    })
+    .await;
+}
+
+/// A waiter's try reached a raft leader that then never answered; the tries after it reached nobody. What the last one
+/// says of itself, that it changed nothing, isn't true of the request.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wait_with_a_try_that_nobody_knows_the_outcome_of_does_not_end_as_unavailable() {
+    const ROOM: &str = "unknown-while-waiting";
+    let (mut cluster, leads, callers) = three().await;
+    let waits_at = (leads + 1) % 3;
+    let waiter = callers[waits_at].clone();
+    hold_for_five_seconds(&callers[leads], ROOM).await;
+    let held_at = Instant::now();
+    let waiting = tokio::spawn(async move {
+        let body = json!({"candidate_id": "waiter", "wait_seconds": 12});
+        waiter.campaign(ROOM, body).await
+    });
+    about_to_end(&callers[waits_at], ROOM).await;
+    others(waits_at).for_each(|place| cluster.nodes[place].signal(Signal::STOP));
+    // By then the waiter has tried by itself, half a second after the end of the lease.
+    tokio::time::sleep_until((held_at + Duration::from_millis(8_000)).into()).await;
+    others(waits_at).for_each(|place| cluster.nodes[place].kill());
+    waiting.await.unwrap().is_error(503, "outcome_unknown");
+}
+
+/// A waiter's try won, and its node didn't hear of it in time. The next try of the same request must know that lease for
+/// its caller's own, although the caller has brought no key; it once waited for its end.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_waiter_without_a_key_is_told_of_what_an_earlier_try_has_won() {
+    const ROOMS: usize = 8;
+    let (cluster, leads, callers) = three().await;
+    let waits_at = (leads + 1) % 3;
+    let (leader, waiter) = (&callers[leads], &callers[waits_at]);
+    let rooms: Vec<String> = (0..ROOMS).map(|count| format!("won-unheard-{count}")).collect();
+    for room in &rooms {
+        hold_for_five_seconds(leader, room).await;
+    }
+    let held_at = Instant::now();
+    let waits =
+        futures::future::join_all(rooms.iter().map(|room| {
+            waiter.campaign(room, json!({"candidate_id": "waiter", "ttl_seconds": 60, "wait_seconds": 20}))
+        }));
+    let signal = |places: &[usize], signal| places.iter().for_each(|place| cluster.nodes[*place].signal(signal));
+    let others: Vec<usize> = others(waits_at).collect();
+    let faults = async {
+        // The waiters' node doesn't hear of the end of the leases. By the time that it would ask by itself, nobody reads
+        // what it sends.
+        about_to_end(waiter, &rooms[0]).await;
+        signal(&[waits_at], Signal::STOP);
+        for room in &rooms {
+            eventually("a vacant room", || async {
+                (leader.status(room).await.body["status"] == "vacant").then_some(())
+            })
+            .await;
+        }
+        tokio::time::sleep_until((held_at + Duration::from_millis(6_000)).into()).await;
+        signal(&others, Signal::STOP);
+        signal(&[waits_at], Signal::CONT);
+        // Until the tries are on their way.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        signal(&[waits_at], Signal::STOP);
+        let sent_at = Instant::now();
+        signal(&others, Signal::CONT);
+        for room in &rooms {
+            eventually("the room is won", || async {
+                (leader.status(room).await.body["leader"]["candidate_id"] == "waiter").then_some(())
+            })
+            .await;
+        }
+        // Until each try has had its five seconds.
+        tokio::time::sleep_until((sent_at + Duration::from_millis(5_200)).into()).await;
+        signal(&[waits_at], Signal::CONT);
+    };
+    let (answers, ()) = tokio::join!(waits, faults);
+    for (answer, room) in answers.into_iter().zip(&rooms) {
+        let held: Held = answer.held(room);
+        assert_eq!(settled(|| leader.status(room)).await.body["leader"]["term"], held.term);
+        assert_eq!(settled(|| leader.renew(room, &held.token)).await.held(room).term, held.term);
+    }
+}

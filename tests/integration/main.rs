@@ -20,6 +20,7 @@ mod crowd;
 mod disk;
 mod far_apart;
 mod hold;
+mod hung_leader;
 mod message_golden;
 mod openapi;
 mod peer_port;
