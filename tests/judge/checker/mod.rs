@@ -171,7 +171,7 @@ const SETTLING: Moment = SECOND;
 fn disturbed(fault: &Fault, from: Moment, to: Moment) -> Option<(Moment, Moment)> {
     let over = fault.healed.unwrap_or(to).max(fault.undone) + SETTLING;
     let (from, to) = (fault.from.max(from), over.min(to));
-    (from < to).then_some((from, to))
+    (from <= to).then_some((from, to))
 }
 
 /// Whether nothing that was done to the nodes can be the cause of what happened between two moments.
