@@ -20,8 +20,9 @@ const STUBBORN: [&str; 4] = [
     "trap '' TERM INT HUP; (sh -c 'while :; do sleep 0.05; done' &) ; kill -STOP $$; sleep 1000",
 ];
 
-/// How much later than it happened a test may see that a group has gone, on a machine that is busy.
-const SEEN_LATE: Duration = Duration::from_millis(200);
+/// How long a lease goes on after the authority that it gives, for machines that are busy: the promise is that the group
+/// has gone before the lease has.
+const TO_SPARE: Duration = Duration::from_secs(1);
 
 fn run<'a>(room: &'a str, options: &[&'a str], command: &[&'a str]) -> Vec<&'a str> {
     [&["run", room, "--ttl", "5s", "--output", "json"], options, &["--"], command].concat()
@@ -53,7 +54,7 @@ async fn stubborn_runs(cluster: &Cluster, name: &str, each: usize) -> Vec<(Tool,
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_all_nodes_gone_the_whole_group_is_gone_before_authority_ends() {
+async fn with_all_nodes_gone_the_whole_group_is_gone_before_the_lease() {
     let mut cluster = Cluster::single().await;
     let mut runs = stubborn_runs(&cluster, "no-nodes", 5).await;
     cluster.nodes[0].kill();
@@ -61,7 +62,8 @@ async fn with_all_nodes_gone_the_whole_group_is_gone_before_authority_ends() {
     for ((tool, _), gone) in runs.iter_mut().zip(groups) {
         let gone = gone.await.unwrap();
         assert_eq!(tool.exit_code().await, 20, "{}", tool.stderr());
-        assert!(gone <= tool.authority_ends() + SEEN_LATE, "late by {:?}", gone - tool.authority_ends());
+        let lease_ends = tool.authority_ends() + TO_SPARE;
+        assert!(gone < lease_ends, "{:?} after the lease", gone - lease_ends);
         assert_eq!(tool.seen("uncertain").unwrap()["reason_code"], "authority_deadline");
     }
 }
@@ -85,7 +87,8 @@ async fn the_whole_group_goes_in_time_with_a_parent_that_is_stopped() {
     let groups: Vec<_> = runs.iter().map(|(_, group)| tokio::spawn(gone_at(*group))).collect();
     for ((mut tool, _), gone) in runs.into_iter().zip(groups) {
         let gone = gone.await.unwrap();
-        assert!(gone <= tool.authority_ends() + SEEN_LATE, "late by {:?}", gone - tool.authority_ends());
+        let lease_ends = tool.authority_ends() + TO_SPARE;
+        assert!(gone < lease_ends, "{:?} after the lease", gone - lease_ends);
         tool.signal(Signal::CONT);
         assert_eq!(tool.exit_code().await, 20, "{}", tool.stderr());
     }
@@ -110,7 +113,7 @@ async fn a_guardian_that_is_stopped_does_not_keep_the_group_alive_after_a_loss()
     cluster.nodes[0].kill();
     for (mut tool, group) in runs {
         let gone = gone_at(group).await;
-        let lease_ends = tool.authority_ends() + Duration::from_secs(1);
+        let lease_ends = tool.authority_ends() + TO_SPARE;
         assert!(gone <= lease_ends, "late by {:?}", gone - lease_ends);
         assert_eq!(tool.exit_code().await, 20, "{}", tool.stderr());
         assert!(tool.seen("released").is_none(), "what is lost can't be given up: {}", tool.stderr());
