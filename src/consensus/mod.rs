@@ -226,8 +226,16 @@ impl Consensus {
         }
     }
 
-    /// Returns when the raft core has stopped, with the reason.
+    /// Returns when the raft core has stopped, or its storage has failed, with the reason.
     pub async fn stopped(&self) -> ConsensusError {
+        tokio::select! {
+            biased;
+            error = self.core_stopped() => error,
+            failure = self.log.failed() => stopped(failure),
+        }
+    }
+
+    async fn core_stopped(&self) -> ConsensusError {
         let mut metrics = self.raft.metrics();
         loop {
             if let Err(error) = &metrics.borrow_and_update().running_state {

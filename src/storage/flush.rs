@@ -176,7 +176,7 @@ impl Flusher {
     }
 
     fn raise_watermark(&mut self) {
-        // A failure is kept, and told to whoever writes next.
+        // A failure is kept, and told to whoever waits for one and to whoever writes next.
         let _ = self.write_watermark(self.flushed.clone());
     }
 

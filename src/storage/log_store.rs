@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use std::io;
 use std::ops::{Bound, RangeBounds};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use openraft::storage::{IOFlushed, LogState, RaftLogStorage};
 use openraft::{OptionalSend, RaftLogReader};
 use raft_log::RaftLog;
 use raft_log::api::raft_log_writer::RaftLogWriter;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::StorageError;
 use super::data_dir::DataDir;
@@ -50,7 +50,7 @@ struct Inner {
 pub(super) struct Shared {
     pub(super) log: RwLock<RaftLog<LogTypes>>,
     pub(super) stats: Counters,
-    failure: OnceLock<String>,
+    failure: watch::Sender<Option<String>>,
     // The last field, so that the directory is unlocked only when the log is closed.
     pub(super) dir: Arc<DataDir>,
 }
@@ -75,12 +75,18 @@ pub struct LogStats {
 
 impl Shared {
     pub(super) fn failure(&self) -> Option<StorageError> {
-        self.failure.get().map(|why| StorageError::Stopped(why.clone()))
+        self.failure.borrow().clone().map(StorageError::Stopped)
     }
 
     /// Keeps the first failure; what fails later fails because of it.
     pub(super) fn fail(&self, why: &str) {
-        let _ = self.failure.set(why.to_owned());
+        self.failure.send_if_modified(|failure| match failure {
+            Some(_) => false,
+            None => {
+                *failure = Some(why.to_owned());
+                true
+            }
+        });
     }
 
     fn read(&self) -> RwLockReadGuard<'_, RaftLog<LogTypes>> {
@@ -111,8 +117,12 @@ impl LogStore {
 
     fn start(dir: Arc<DataDir>, log: RaftLog<LogTypes>, watermark: WatermarkFile) -> Result<LogStore, StorageError> {
         let path = dir.path().to_owned();
-        let shared =
-            Arc::new(Shared { log: RwLock::new(log), stats: Counters::default(), failure: OnceLock::new(), dir });
+        let shared = Arc::new(Shared {
+            log: RwLock::new(log),
+            stats: Counters::default(),
+            failure: watch::Sender::new(None),
+            dir,
+        });
         let (jobs, received) = mpsc::unbounded_channel();
         let flushing = Flusher::new(shared.clone(), received, watermark).run();
         let flusher = match shared.dir.disk().blocking() {
@@ -125,6 +135,14 @@ impl LogStore {
             }
         };
         Ok(LogStore { inner: Arc::new(Inner { shared, jobs: Some(jobs), flusher }) })
+    }
+
+    /// Returns once the log has failed, with the reason. Raft hears of it when it writes next; until then it would go on
+    /// as if this node could store what it is sent.
+    pub async fn failed(&self) -> StorageError {
+        let mut failure = self.shared().failure.subscribe();
+        let told = failure.wait_for(Option::is_some).await.expect("this handle keeps the sender");
+        StorageError::Stopped(told.clone().unwrap_or_default())
     }
 
     /// What the log has done since it was opened.

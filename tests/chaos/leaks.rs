@@ -39,15 +39,14 @@ impl Search {
 
     /// What is to be said of a file, or of all files in a folder. One that can't be read is not clean.
     pub fn look_into(&self, place: &Path) -> Vec<String> {
-        let inside =
-            if place.is_dir() {
-                std::fs::read_dir(place)
-                    .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-                    .map(|entries| entries.iter().flat_map(|entry| self.look_into(&entry.path())).collect())
-            } else {
-                std::fs::read(place)
-                    .map(|content| if self.is_in(&content) { vec![place.display().to_string()] } else { Vec::new() })
-            };
+        let inside = if place.is_dir() {
+            std::fs::read_dir(place)
+                .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+                .map(|entries| entries.iter().flat_map(|entry| self.look_into(&entry.path())).collect())
+        } else {
+            std::fs::read(place)
+                .map(|content| if self.is_in(&content) { vec![place.display().to_string()] } else { Vec::new() })
+        };
         inside.unwrap_or_else(|why| vec![format!("{}, which can't be read: {why}", place.display())])
     }
 }

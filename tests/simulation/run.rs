@@ -256,7 +256,10 @@ async fn use_the_cluster(
             sleep(10 * MILLI).await;
         }
         let others: Vec<usize> = (0..3).filter(|place| *place != gone).collect();
-        let alone = come_to_rest(&world, &others, &[]).await;
+        let open = crowd.open.iter().enumerate().filter(|(number, _)| number % 3 != gone);
+        let open: Vec<_> = open.map(|(_, stream)| stream.clone()).collect();
+        let alone = come_to_rest(&world, &others, &open).await;
+        rest.open_streams = alone.open_streams;
         rest.not_served.extend(alone.not_served.iter().map(|what| format!("without n{}: {what}", gone + 1)));
     }
     crowd.observers.shutdown().await;
@@ -370,7 +373,6 @@ impl Stage {
             let state: Vec<String> = self.machines.iter().map(|machine| machine.describe()).collect();
             self.trouble.push(format!("not healed after {faults:?}: {state:?}"));
         }
-        self.failing = [false; 3];
         // Whatever else is done to the network may let through what was kept back, or end that.
         let only_cut = events.iter().filter(|event| event.is_of_the_network()).count() == 1;
         for (fault, event) in faults.iter_mut().zip(events) {
