@@ -137,6 +137,8 @@ pub struct Fault {
 /// How everything stood once the faults were over and the holders had gone.
 #[derive(Debug, Clone, Default)]
 pub struct Rest {
+    /// From then on rooms are asked for to see whether they can be had, and not because somebody wants them.
+    pub from: Option<Moment>,
     /// Per node: applied index and digest, as soon as the indexes were equal; as they were when time was up else.
     pub nodes: Vec<(u64, String)>,
     /// Per room: who holds it.

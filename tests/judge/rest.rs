@@ -24,7 +24,7 @@ pub async fn report(world: &World, node: usize) -> Option<(u64, String)> {
 /// Each of these nodes serves everything once; then all leases end, each room can be had once more, and all these nodes
 /// and all streams show it. The last of the world's rooms is the one that nobody else uses.
 pub async fn come_to_rest(world: &Arc<World>, nodes: &[usize], open: &[Arc<AtomicU64>]) -> Rest {
-    let mut rest = Rest::default();
+    let mut rest = Rest { from: Some(world.now()), ..Rest::default() };
     let rooms = world.rooms.len() - 1;
     let deadline = world.now() + REST_MAX;
     for &node in nodes {

@@ -50,6 +50,7 @@ pub fn check(history: &History) -> (Vec<Violation>, Vec<Moment>) {
             judge(*at, SHOWN_MAX, "shown");
         }
         let next = passed.range((lease.room, lease.term + 1)..=(lease.room, u64::MAX)).map(|(_, at)| *at).next();
+        let next = next.filter(|at| history.rest.from.is_none_or(|rest| *at <= rest));
         let lateness = next.map(|at| judge(at, PASSED_MAX, "passed on"));
         late.extend(lateness.filter(|_| lease.resigned_from.is_none()));
     }
@@ -108,6 +109,12 @@ mod tests {
         assert_eq!(check(&history), (vec![], vec![75 * MILLI]));
         let history = Made::new().won("waited", 5, 0, 9_000).won("b", 6, 14_000, 14_100).done();
         assert_eq!(check(&history), (vec![], vec![85 * MILLI]));
+    }
+
+    #[test]
+    fn a_room_that_nobody_wants_any_more_is_not_late() {
+        let history = Made::new().won("a", 5, 0, 10).won("last", 6, 40_000, 40_010);
+        assert_eq!(check(&history.rest(|rest| rest.from = Some(20_000 * MILLI)).done()), (vec![], vec![]));
     }
 
     #[test]
