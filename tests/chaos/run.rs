@@ -9,7 +9,8 @@ use rand::{RngExt, SeedableRng};
 use crate::checker::{self, Verdict};
 use crate::clients::{Crowd, Habits, KEY_CANARY, World, sleep};
 use crate::faults::{Scenario, Strike, strike};
-use crate::history::{Answer, Asked, Attempt, History, MILLI, Moment, SECOND, Sample, Seen};
+use crate::history::{Answer, Attempt, History, MILLI, Moment, SECOND, Sample, Seen};
+use crate::judge::amounts::Amounts;
 use crate::judge::rest::{REST_MAX, come_to_rest, report};
 use crate::lab::Lab;
 use crate::leaks::Search;
@@ -140,13 +141,9 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
     if !verdict.violations.is_empty() {
         explain(&history, &verdict, &lab, &format!("{}-{seed}", scenario.name()));
     }
-    let count = |wanted: fn(&Attempt) -> bool| history.attempts.iter().filter(|attempt| wanted(attempt)).count();
-    let won =
-        count(|attempt| attempt.asked == Asked::Campaign && matches!(attempt.answer, Answer::Ok(Seen::Won { .. })));
-    let renewed = count(|attempt| matches!((attempt.asked, &attempt.answer), (Asked::Renew { .. }, Answer::Ok(_))));
-    let resigned = count(|attempt| matches!((attempt.asked, &attempt.answer), (Asked::Resign { .. }, Answer::Ok(_))));
-    let (events, samples) = (history.events.len(), history.samples.len());
-    println!("won {won}, renewed {renewed}, resigned {resigned}, events {events}, reports of nodes {samples}");
+    let amounts = Amounts::of(&history);
+    println!("{amounts:?}");
+    let Amounts { won, renewed, resigned, events, samples } = amounts;
     let each = [won, renewed, resigned, events, samples].into_iter().all(|count| count > 10);
     let enough = each && verdict.operations > 100 && verdict.unknown * 100 <= verdict.operations * UNKNOWN_PERCENT_MAX;
     assert!(enough && faults > 0, "too weak to prove anything: {faults} faults, {verdict:?}");

@@ -14,8 +14,9 @@ use turmoil::Sim;
 
 use crate::checker::{self, Verdict};
 use crate::clients::{Crowd, World, sleep};
-use crate::history::{Answer, Asked, Fault, History, MILLI, Moment, Rest, SECOND, Sample, Seen};
+use crate::history::{Fault, History, MILLI, Moment, Rest, SECOND, Sample};
 use crate::invariants::Invariants;
+use crate::judge::amounts::Amounts;
 use crate::judge::rest::{REST_MAX, come_to_rest};
 use crate::network::{SimulatedOutside, host};
 use crate::node::Machine;
@@ -197,20 +198,14 @@ fn micros(duration: Duration) -> Moment {
 }
 
 fn too_weak(history: &History, verdict: &Verdict) -> Option<String> {
-    let count = |wanted: fn(&Answer, Asked) -> bool| {
-        history.attempts.iter().filter(|attempt| wanted(&attempt.answer, attempt.asked)).count()
-    };
-    let won = count(|answer, asked| asked == Asked::Campaign && matches!(answer, Answer::Ok(Seen::Won { .. })));
-    let renewed = count(|answer, asked| matches!((answer, asked), (Answer::Ok(_), Asked::Renew { .. })));
-    let resigned = count(|answer, asked| matches!((answer, asked), (Answer::Ok(_), Asked::Resign { .. })));
+    let Amounts { won, renewed, resigned, events, samples } = Amounts::of(history);
     // Where everybody takes their time, it may be that nobody holds a room for long enough to renew.
-    let kept_or_given_back = renewed + resigned;
-    let seen = [won, kept_or_given_back, history.events.len(), history.samples.len(), history.faults.len()];
-    let too_few = seen.into_iter().any(|count| count == 0) || verdict.operations < 100;
-    (too_few || verdict.unknown * 4 > verdict.operations).then(|| {
+    let amounts = [won, renewed + resigned, events, samples, history.faults.len()];
+    let too_few = amounts.contains(&0) || verdict.operations < 100;
+    let Verdict { operations, unknown, .. } = verdict;
+    (too_few || unknown * 4 > *operations).then(|| {
         format!(
-            "won, renewed or resigned, events, samples, faults {seen:?}, {} operations, {} unknown",
-            verdict.operations, verdict.unknown
+            "won, renewed or resigned, events, samples, faults {amounts:?}, {operations} operations, {unknown} unknown"
         )
     })
 }
