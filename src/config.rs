@@ -50,7 +50,8 @@ pub struct Config {
     pub campaigns_per_minute: NonZeroU32,
     /// Whose word on a client's address is believed.
     pub trusted_proxies: Vec<IpNet>,
-    /// Leases that may live at a time.
+    /// Leases that may live at a time. Each is in the memory of every node, with up to 4 KiB of metadata, so this is what
+    /// keeps strangers from filling it.
     pub max_live_leases: u64,
     /// Watch streams at a time.
     pub max_watches: usize,
@@ -173,7 +174,7 @@ impl Config {
                 ConfigError::new("--campaigns-per-minute", "0 lets nobody in", fix)
             })?,
             trusted_proxies: parse::networks("--trusted-proxies", &raw.trusted_proxies.unwrap_or_default())?,
-            max_live_leases: parse::at_least("--max-live-leases", raw.max_live_leases.unwrap_or(1_000_000), 1)?,
+            max_live_leases: parse::at_least("--max-live-leases", raw.max_live_leases.unwrap_or(100_000), 1)?,
             max_watches: raw.max_watches.unwrap_or(1024),
             max_watches_per_client: raw.max_watches_per_client.unwrap_or(8),
             elections_enabled: !raw.no_elections.unwrap_or(false),

@@ -57,7 +57,7 @@ pub struct RawConfig {
     #[serde(default, deserialize_with = "text_or_list")]
     pub trusted_proxies: Option<Vec<String>>,
 
-    /// Leases that may live at a time, in the whole cluster [default: 1000000]
+    /// Leases that may live at a time, in the whole cluster; all are in every node's memory [default: 100000]
     #[arg(long, env = "QUORATE_MAX_LIVE_LEASES", value_name = "N")]
     pub max_live_leases: Option<u64>,
 

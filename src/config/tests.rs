@@ -38,7 +38,7 @@ fn the_defaults_suit_one_person_on_one_machine() {
     assert_eq!(config.data_dir, Path::new("./quorate-data"));
     assert!(config.peers.is_empty() && config.cluster_secret.is_none() && config.access_tokens.is_empty());
     assert!(config.trusted_proxies.is_empty() && config.elections_enabled);
-    assert_eq!((config.campaigns_per_minute.get(), config.max_live_leases), (600, 1_000_000));
+    assert_eq!((config.campaigns_per_minute.get(), config.max_live_leases), (600, 100_000));
     assert_eq!((config.max_watches, config.max_watches_per_client), (1024, 8));
     let raft = RaftTuning {
         heartbeat: Duration::from_millis(100),

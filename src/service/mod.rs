@@ -49,7 +49,7 @@ pub struct ServiceSettings {
 impl Default for ServiceSettings {
     fn default() -> Self {
         // Five seconds outlast a raft election and a retry after it.
-        Self { request_deadline: Duration::from_secs(5), live_leases_max: 1_000_000 }
+        Self { request_deadline: Duration::from_secs(5), live_leases_max: 100_000 }
     }
 }
 
