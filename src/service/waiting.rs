@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedMutexGuard, oneshot};
 use tokio::time::Instant;
 
-use super::{CampaignAnswer, Decided, ResignRequest, RoomService, ServiceError, Tries};
+use super::{CampaignAnswer, Consistency, Decided, ResignRequest, RoomService, ServiceError, Tries};
 use crate::domain::RoomId;
 use crate::planted::{Bug, is_planted};
 
@@ -45,7 +45,7 @@ impl RoomService {
         }
         match tokio::time::timeout_at(until, self.queues.come_first(&tries.request.room)).await {
             Ok(_turn) => self.campaign_in_turn(tries, until).await,
-            Err(_) => self.campaign_for_live_caller(tries).await,
+            Err(_) => self.try_if_heard(tries).await,
         }
     }
 
@@ -69,7 +69,7 @@ impl RoomService {
                     return Ok(won);
                 }
             }
-            let answer = self.campaign_for_live_caller(tries).await;
+            let answer = self.try_if_heard(tries).await;
             if Instant::now() >= until {
                 return answer;
             }
@@ -89,6 +89,16 @@ impl RoomService {
             };
             let _ = tokio::time::timeout_at(until.min(Instant::now() + sleep), vacated).await;
         }
+    }
+
+    /// One more try. After one whose outcome is unknown it is first asked something that changes nothing: this node's
+    /// questions may get to the raft leader, and the answers not back. It would then win the room each time that the
+    /// lease has ended which it has won unheard, and keep everybody else out for as long as it waits.
+    async fn try_if_heard(&self, tries: &Arc<Tries>) -> Result<Decided<CampaignAnswer>, ServiceError> {
+        if tries.maybe_won() {
+            self.view(&tries.request.room, Consistency::Linearizable).await?;
+        }
+        self.campaign_for_live_caller(tries).await
     }
 
     /// One try, on behalf of a caller who may go away meanwhile.
