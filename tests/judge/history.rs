@@ -112,7 +112,6 @@ pub struct WatchEvent {
 
 /// A node's own report.
 #[derive(Debug, Clone)]
-#[expect(dead_code, reason = "some of it is there for those who read a written history")]
 pub struct Sample {
     pub node: usize,
     pub at: Moment,

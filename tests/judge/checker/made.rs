@@ -115,6 +115,12 @@ impl Made {
         self
     }
 
+    pub fn sample_at(mut self, at: u64, applied_index: u64) -> Self {
+        let (node, state_digest) = (self.node, applied_index.to_string());
+        self.history.samples.push(Sample { node, at: at * MILLI, applied_index, state_digest });
+        self
+    }
+
     pub fn sample(mut self, applied_index: u64, digest: &str) -> Self {
         self.history.samples.push(Sample { node: self.node, at: 0, applied_index, state_digest: digest.into() });
         self
