@@ -135,8 +135,8 @@ fn unsent(error: &(impl std::error::Error + 'static)) -> StreamingError<TypeConf
 /// size, which would keep a large one from ever getting over a slow link; it is not asked.
 ///
 /// No second snapshot is sent meanwhile: a purge that overtakes an apply has stopped openraft cores (openraft issue
-/// 2116). But a raft follower whose answer was lost, as by a power cut after the last byte, gets nothing else meanwhile; and a
-/// cluster with one such node stands still when it loses another.
+/// 2116). But a raft follower whose answer was lost, as by a power cut after the last byte, gets nothing else meanwhile;
+/// and a cluster with one such node stands still when it loses another.
 fn snapshot_timeout(bytes: u64) -> Duration {
     /// For a disk that is slow to flush.
     const AT_LEAST: Duration = Duration::from_secs(5);

@@ -104,10 +104,9 @@ impl RoomService {
     /// One try, on behalf of a caller who may go away meanwhile.
     ///
     /// Without a key nobody can ever hear of what it wins then, or finds that an earlier try has won, so it is given
-    /// back. A caller with a key may have come
-    /// again by then, and have been told that the lease is its own: taking it away would let a second holder in beside
-    /// it. So that lease stays, and ends by itself if nobody renews it; and the try ends with its caller, or it could
-    /// win once more after the caller has won elsewhere and resigned.
+    /// back. A caller with a key may have come again by then, and have been told that the lease is its own: taking it
+    /// away would let a second holder in beside it. So that lease stays, and ends by itself if nobody renews it; and the
+    /// try ends with its caller, or it could win once more after the caller has won elsewhere and resigned.
     async fn campaign_for_live_caller(&self, tries: &Arc<Tries>) -> Result<Decided<CampaignAnswer>, ServiceError> {
         if tries.request.idempotency_key.is_some() && !is_planted(Bug::KeyedGrantGivenBack) {
             return self.campaign_once(tries).await;

@@ -9,6 +9,8 @@
 //!
 //! All functions here block, for as long as it takes to read or write the whole state.
 
+mod incoming;
+
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -20,6 +22,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tracing::warn;
 use uuid::Uuid;
+
+use incoming::Aside;
+pub use incoming::{IncomingSnapshot, ReceivedSnapshot};
 
 use super::data_dir::DataDir;
 use super::disk::Blocking;
@@ -280,87 +285,6 @@ fn open(path: &Path) -> Result<(File, u64), StorageError> {
 fn read_header(reader: &mut impl Read, path: &Path) -> Result<Header, StorageError> {
     let header: Header = codec::read_from(reader).map_err(StorageError::decode(THING, path))?;
     if header.magic == MAGIC { Ok(header) } else { Err(StorageError::damaged(THING, path, "it is of another kind")) }
-}
-
-/// A file without its name yet. It is removed with this, unless it has got one; what a crash leaves is removed at the
-/// next start.
-#[derive(Debug)]
-struct Aside {
-    path: PathBuf,
-}
-
-impl Drop for Aside {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
-    }
-}
-
-/// A snapshot that is on its way here. It is gone if it is dropped before it is adopted.
-#[derive(Debug)]
-pub struct IncomingSnapshot {
-    aside: Aside,
-    file: Arc<File>,
-    bytes: u64,
-    blocking: Blocking,
-}
-
-impl IncomingSnapshot {
-    /// Begins with an empty file.
-    pub async fn create(path: PathBuf, blocking: Blocking) -> io::Result<IncomingSnapshot> {
-        IncomingSnapshot::begin(Aside { path }, blocking).await
-    }
-
-    async fn begin(aside: Aside, blocking: Blocking) -> io::Result<IncomingSnapshot> {
-        let created = aside.path.clone();
-        let file = blocking.run(move || files::create_file(&created)).await?;
-        Ok(IncomingSnapshot { aside, file: Arc::new(file), bytes: 0, blocking })
-    }
-
-    /// Appends what has come.
-    pub async fn write(&mut self, chunk: Vec<u8>) -> io::Result<()> {
-        self.bytes += chunk.len() as u64;
-        let file = self.file.clone();
-        self.blocking.run(move || (&*file).write_all(&chunk)).await
-    }
-
-    /// How much has come.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Reads what has come, and believes it only if it is a whole snapshot.
-    pub async fn verify(self) -> Result<ReceivedSnapshot, StorageError> {
-        let (blocking, path) = (self.blocking, self.aside.path.clone());
-        let verify = move || {
-            Ok(read(&self.aside.path).map(|(description, rooms)| ReceivedSnapshot {
-                incoming: self,
-                description,
-                rooms,
-            }))
-        };
-        blocking.run(verify).await.unwrap_or_else(|error| Err(StorageError::io(THING, "read", &path)(error)))
-    }
-}
-
-/// A snapshot from a peer that was read whole. Raft need not want it: its file is gone if this is dropped before it
-/// is adopted.
-#[derive(Debug)]
-pub struct ReceivedSnapshot {
-    incoming: IncomingSnapshot,
-    description: SnapshotFile,
-    rooms: Rooms,
-}
-
-impl ReceivedSnapshot {
-    /// What it says about itself.
-    pub fn description(&self) -> &SnapshotFile {
-        &self.description
-    }
-
-    /// The state in it.
-    pub fn rooms(&self) -> &Rooms {
-        &self.rooms
-    }
 }
 
 /// How much of a snapshot is read or sent at a time.
