@@ -8,15 +8,15 @@ SECONDS_MAX = 300
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
 
-def build(*features):
+def build(*arguments):
     """Builds what runs the seeds, and says where it is. Tokio takes a seed for its choices only with this flag."""
-    arguments = ["--profile", "simulation", "--test", "simulation", f"--features={','.join(features)}"]
-    return build_tests(arguments, dict(os.environ, RUSTFLAGS="--cfg tokio_unstable"))["simulation"]
+    return build_tests("--profile=simulation", "--test=simulation", *arguments, RUSTFLAGS="--cfg tokio_unstable")["simulation"]
 
 
-def build_tests(arguments, environment=None):
+def build_tests(*arguments, **variables):
     """Builds tests, and says where the program of each is."""
     command = ["cargo", "test", "--locked", "--no-run", "--message-format=json", *arguments]
+    environment = dict(os.environ, **variables)
     built = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True, text=True)
     messages = [json.loads(line) for line in built.stdout.splitlines() if line.startswith("{")]
     return {message["target"]["name"]: message["executable"] for message in messages
