@@ -13,6 +13,7 @@ mod network;
 mod read_barrier;
 mod receive;
 mod reign;
+mod silence;
 mod state_machine;
 mod status;
 
@@ -43,6 +44,7 @@ use crate::raft_types::{Node, NodeId, Reply, TypeConfig};
 use crate::storage::{DataDir, LogStore, SnapshotStore, Storage};
 use network::PeerLinks;
 use read_barrier::ReadBarrier;
+use silence::Silence;
 
 type Raft = openraft::Raft<TypeConfig, StateMachine>;
 
@@ -109,9 +111,17 @@ impl Consensus {
         let applied = Applied::new(recovered.rooms, recovered.applied, recovered.membership, clock.clone());
         let machine = StateMachine::new(local.clone(), applied.clone(), state_store, snapshots.clone());
         let (new_snapshot, wanted) = mpsc::channel(1);
-        let links = PeerLinks { transport, local: local.clone(), snapshots: snapshots.clone(), new_snapshot };
+        let silence = Arc::new(Silence::new(settings.raft_election_timeout));
+        let links = PeerLinks {
+            transport,
+            local: local.clone(),
+            snapshots: snapshots.clone(),
+            new_snapshot,
+            silence: silence.clone(),
+        };
         let log_handle = log.clone();
         let raft = Raft::new(local.node_id(), Arc::new(config), links, log, machine).await.map_err(stopped)?;
+        silence.begin(raft.metrics());
         tokio::spawn(make_snapshots(raft.clone(), wanted));
         let barrier = ReadBarrier::start(raft.clone(), settings.raft_election_timeout);
         let consensus = Self {
@@ -325,7 +335,7 @@ fn raft_config(settings: &ConsensusSettings) -> Result<openraft::Config, Consens
         // A raft leader that is heard and hears nothing, or only after openraft has ended its heartbeats, would stay
         // and refuse every write. So it falls silent for as long as it takes the others to elect one of them, and
         // heartbeats come again in turn, for if they can't.
-        quorum_loss_probe_interval: Some(2 * millis(settings.raft_election_timeout)),
+        quorum_loss_probe_interval: Some(millis(Silence::LASTS_ELECTION_TIMEOUTS * settings.raft_election_timeout)),
         ..openraft::Config::default()
     };
     config.validate().map_err(|error| ConsensusError::Setup(error.to_string()))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
+use openraft::AnyError;
 use openraft::errors::{NetworkError, RPCError, ReplicationClosed, StreamingError, Timeout, Unreachable};
 use openraft::network::{RPCOption, RPCTypes, RaftNetworkFactory, RaftNetworkV2};
 use openraft::raft::{
@@ -16,6 +17,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 
 use super::LocalNode;
+use super::silence::Silence;
 use super::state_machine::RaftSnapshot;
 use crate::codec;
 use crate::peer::{PeerError, SnapshotHead, Transport, path};
@@ -38,6 +40,8 @@ pub struct PeerLinks {
     pub snapshots: SnapshotStore,
     /// Has a new snapshot made, since the newest one is of no use any more.
     pub new_snapshot: mpsc::Sender<()>,
+    /// When no entries are sent.
+    pub silence: Arc<Silence>,
 }
 
 impl RaftNetworkFactory<TypeConfig> for PeerLinks {
@@ -49,6 +53,7 @@ impl RaftNetworkFactory<TypeConfig> for PeerLinks {
             local: self.local.clone(),
             snapshots: self.snapshots.clone(),
             new_snapshot: self.new_snapshot.clone(),
+            silence: self.silence.clone(),
             target,
             address: node.peer_address.clone(),
         }
@@ -61,6 +66,7 @@ pub struct PeerLink {
     local: Arc<LocalNode>,
     snapshots: SnapshotStore,
     new_snapshot: mpsc::Sender<()>,
+    silence: Arc<Silence>,
     target: NodeId,
     address: String,
 }
@@ -153,6 +159,10 @@ impl RaftNetworkV2<TypeConfig> for PeerLink {
         request: AppendEntriesRequest<TypeConfig>,
         option: RPCOption,
     ) -> RpcResult<AppendEntriesResponse<TypeConfig>> {
+        if self.silence.is_due() {
+            let silent = AnyError::error("this raft leader hears nothing, and makes way for another");
+            return Err(RPCError::Unreachable(Unreachable::new(&silent)));
+        }
         let timeout = option.hard_ttl() * APPEND_LASTS_HEARTBEATS;
         self.call(RPCTypes::AppendEntries, path::APPEND, &request, timeout).await
     }
@@ -230,6 +240,7 @@ mod tests {
             local: Arc::new(LocalNode::new(storage.identity, Node::default())),
             snapshots: storage.snapshots,
             new_snapshot: mpsc::channel(1).0,
+            silence: Arc::new(Silence::new(Duration::from_millis(500))),
         }
         .new_client(2, &Node::default())
         .await;

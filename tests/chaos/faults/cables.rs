@@ -104,13 +104,12 @@ pub async fn delay(lab: &mut Lab, leader: usize, follower: usize, random: &mut S
     let length = random.random_range(1_000..9_000);
     sleep(length * MILLI).await;
     let struck = lab.proxies().struck() - struck_before;
-    let silent = passes_nothing && ways.contains(&(leader, follower)) && ways.contains(&(leader, third));
-    let elects = silent && length * MILLI > ELECTION_MAX;
-    // A raft leader whose words still arrive, and too little of the rest, goes on and gets nowhere: Raft knows no
-    // better. Nor does openraft where a heartbeat and its answer take longer than the 100 ms between two: it takes no
-    // more writes once none was confirmed for 500 ms, and heartbeats, which arrive, prevent a raft election.
+    // A raft leader that nobody hears, or that hears nobody, makes way for another.
+    let elects = !alone.is_empty() && length * MILLI > ELECTION_MAX;
+    // Where a heartbeat and its answer take longer than the 100 ms between two, or little of what is sent arrives, raft
+    // leaders change and get nowhere for a while.
     let is_far = weather.delay >= Duration::from_millis(50) && place != "around a follower";
-    let quorum = !is_far && weather.bytes_per_second.is_none() && place != "to the raft leader";
+    let quorum = !is_far && weather.bytes_per_second.is_none();
     let name = format!("{what} {place} for {length} ms, {struck} pieces");
     let strike = Strike::new(name, from, alone).elects(elects).leaves_a_quorum(quorum);
     lab.proxies().clear();
