@@ -22,7 +22,6 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::domain::{LogTime, Stamp, WallTime};
-use crate::planted::{Bug, is_planted};
 
 /// A reading of a node's own clock: milliseconds since some moment of that process, good only for differences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -159,9 +158,6 @@ impl LeaseClock {
                 Some(Licence { raft_term: entry_raft_term, log_time, taken_at: now })
             }
             Some(licence) if licence.raft_term == entry_raft_term => Some(licence),
-            Some(licence) if is_planted(Bug::PrivateClockKept) && licence.reading(now) > log_time => {
-                Some(Licence { raft_term: entry_raft_term, ..licence })
-            }
             _ => None,
         };
     }
@@ -175,7 +171,7 @@ impl LeaseClock {
     ///
     /// `None` until an entry of that raft term has been applied here.
     pub fn stamp(&mut self, raft_term: u64, now: ClockReading) -> Option<Stamp> {
-        if self.applied_raft_term != Some(raft_term) && !is_planted(Bug::StampedBeforeOwnEntry) {
+        if self.applied_raft_term != Some(raft_term) {
             return None;
         }
         let log_time = self.log_time;

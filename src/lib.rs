@@ -13,7 +13,7 @@
 //! 3  consensus                  |            agree on commands, then apply them
 //! 2  storage  peer              |            disk; other nodes
 //! 1  raft_types  codec  clock  wire          small shared vocabulary
-//! 0  domain  random  planted                 the rules of a room, no IO at all; chance; bugs for tests
+//! 0  domain  random                          the rules of a room, no IO at all; chance
 //! ```
 //!
 //! A module imports from lower rows only; `tests/tidy.rs` reads the source to keep it so. Raft has a leader, a
@@ -45,8 +45,6 @@ pub mod http;
 pub mod node;
 #[cfg(feature = "server")]
 pub mod peer;
-#[cfg(feature = "server")]
-pub mod planted;
 #[cfg(feature = "server")]
 pub mod raft_types;
 pub mod random;

@@ -13,7 +13,6 @@ use crate::domain::{
     Ask, Change, Command, Counters, Judgement, Lease, Limits, LogTime, Outcome, RoomId, RoomView, Rooms, Stamp,
     StateDigest,
 };
-use crate::planted::{Bug, is_planted};
 use crate::raft_types::{LogId, StoredMembership};
 
 /// How many changes of one room a reader may fall behind. More than that, and its stream ends.
@@ -58,13 +57,6 @@ pub struct Position {
 impl Applied {
     /// State as it was recovered.
     pub fn new(rooms: Rooms, applied: Option<LogId>, membership: StoredMembership, clock: Arc<dyn Clock>) -> Self {
-        let rooms = if is_planted(Bug::TokenForgotten) {
-            let mut counters = rooms.counters();
-            counters.last_fencing_token = rooms.leases().map(|(_, lease)| lease.fencing_token.0).max().unwrap_or(1);
-            Rooms::restore(counters, rooms.leases().map(|(room, lease)| (room.clone(), lease.clone())))
-        } else {
-            rooms
-        };
         let mut lease_clock = LeaseClock::default();
         lease_clock.after_restore(rooms.log_time(), clock.now());
         let state =
@@ -73,7 +65,7 @@ impl Applied {
     }
 
     fn now(&self) -> ClockReading {
-        if is_planted(Bug::WallClock) { ClockReading(self.clock.wall_time().0) } else { self.clock.now() }
+        self.clock.now()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -99,8 +91,6 @@ impl Applied {
                     None
                 }
                 EntryKind::Command(command) => {
-                    let raft_term =
-                        if is_planted(Bug::StaleStampApplied) { command.stamp().raft_term } else { raft_term };
                     let applied = state.rooms.apply(raft_term, command);
                     state.publish(&applied.changes);
                     touched.extend(applied.changes.into_iter().map(|change| change.room));
@@ -157,13 +147,7 @@ impl Applied {
     pub fn judge(&self, ask: &Ask, raft_term: u64, limits: Limits) -> Option<Judgement> {
         let mut state = self.lock();
         let reading = state.lease_clock.stamp(raft_term, self.now())?.log_time;
-        let mut judgement = state.rooms.judge(ask, reading, limits);
-        if is_planted(Bug::ExpiryUnlogged)
-            && let Judgement::Answer(Outcome::Viewed(view)) = &mut judgement
-        {
-            view.lease.take_if(|lease| lease.is_due(reading));
-        }
-        Some(judgement)
+        Some(state.rooms.judge(ask, reading, limits))
     }
 
     /// How a room stands as far as this node knows.

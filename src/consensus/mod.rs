@@ -39,7 +39,6 @@ pub use status::RaftStatus;
 use crate::clock::Clock;
 use crate::domain::{Ask, Command, Judgement, Limits, Outcome, Refusal, Stamp, WallTime};
 use crate::peer::Transport;
-use crate::planted::{Bug, is_planted};
 use crate::raft_types::{Node, NodeId, Reply, TypeConfig};
 use crate::storage::{DataDir, LogStore, SnapshotStore, Storage};
 use network::PeerLinks;
@@ -208,14 +207,10 @@ impl Consensus {
     ) -> Result<Outcome, ProposeError> {
         let raft_term = self.own_reign().ok_or(ProposeError::NotProposed)?;
         let stamp = self.applied.stamp(raft_term).ok_or(ProposeError::NotProposed)?;
-        if is_planted(Bug::StaleStampApplied) && stamp.log_time.0.is_multiple_of(8) {
-            tokio::time::sleep(Duration::from_secs(2)).await;
-        }
         let (responder, answer) = ProgressResponder::complete_only();
         let reign = openraft::vote::leader_id_std::CommittedLeaderId { term: raft_term };
         // A reign that ended since the stamp was made is noticed before the entry gets into the log.
-        let write = self.raft.write(command(stamp)).responder(responder);
-        let write = if is_planted(Bug::StaleStampApplied) { write } else { write.with_leader(reign) };
+        let write = self.raft.write(command(stamp)).responder(responder).with_leader(reign);
         let answered = tokio::time::timeout_at(deadline, async {
             write.await.map_err(|_| ProposeError::OutcomeUnknown)?;
             answer.await.map_err(|_| ProposeError::OutcomeUnknown)

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use openraft::async_runtime::WatchReceiver;
 use openraft::raft::{
     AppendEntriesRequest, AppendEntriesResponse, SnapshotResponse, TransferLeaderRequest, TransferLeaderResponse,
     VoteRequest, VoteResponse,
@@ -12,7 +11,6 @@ use openraft::type_config::alias::SnapshotOf;
 use super::state_machine::RaftSnapshot;
 use super::{Consensus, ConsensusError, stopped};
 use crate::peer::SnapshotHead;
-use crate::planted::{Bug, is_planted};
 use crate::raft_types::TypeConfig;
 use crate::storage::{IncomingSnapshot, StorageError};
 
@@ -37,24 +35,11 @@ impl Consensus {
         &self,
         request: AppendEntriesRequest<TypeConfig>,
     ) -> RaftAnswer<AppendEntriesResponse<TypeConfig>> {
-        if is_planted(Bug::AcknowledgedBeforeAppended) && self.would_append(&request) {
-            let raft = self.raft.clone();
-            tokio::spawn(async move { raft.append_entries(request).await });
-            return Ok(AppendEntriesResponse::Success);
-        }
         let answer = self.raft.append_entries(request).await.map_err(stopped)?;
         if !matches!(answer, AppendEntriesResponse::HigherVote(_)) {
             self.local.heard_of_raft_leader();
         }
         Ok(answer)
-    }
-
-    /// Whether nothing speaks against the entries: only then is the planted bug one of order alone.
-    fn would_append(&self, request: &AppendEntriesRequest<TypeConfig>) -> bool {
-        let metrics = self.raft.metrics().borrow_watched().clone();
-        let is_next = metrics.last_applied == request.prev_log_id
-            && metrics.last_log_index == request.prev_log_id.map(|before| before.index);
-        request.vote == metrics.vote && is_next && !request.entries.is_empty()
     }
 
     /// Raft's RequestVote, from a peer.

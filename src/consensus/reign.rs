@@ -11,7 +11,6 @@ use tokio::time::Instant;
 
 use super::{Consensus, ProposeError};
 use crate::domain::{Command, FencingToken, Outcome, WallTime};
-use crate::planted::{Bug, is_planted};
 
 /// How much log time a change of raft leader may lose while leases live.
 const TICK_EVERY: Duration = Duration::from_secs(1);
@@ -66,10 +65,6 @@ async fn attend_once(consensus: &Consensus) -> Result<(), ProposeError> {
         return re_anchor(consensus).await;
     };
     // One millisecond more, since readings are rounded down.
-    if is_planted(Bug::ExpiryUnlogged) {
-        tokio::time::sleep(TICK_EVERY).await;
-        return Ok(());
-    }
     let until_due = next_deadline.since(now) + Duration::from_millis(1);
     tokio::time::sleep(until_due.min(TICK_EVERY)).await;
     while let Outcome::Ticked { more_due: true } = propose(consensus, |stamp| Command::Tick { stamp }).await? {}

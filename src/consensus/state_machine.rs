@@ -14,8 +14,7 @@ use openraft::{EntryPayload, OptionalSend, RaftSnapshotBuilder, storage::RaftSta
 
 use super::LocalNode;
 use super::applied::{Applied, EntryKind, Position};
-use crate::domain::{Lease, LogTime, RoomId};
-use crate::planted::{Bug, is_planted};
+use crate::domain::{Lease, RoomId};
 use crate::raft_types::{LogId, Reply, SnapshotMeta, StoredMembership, TypeConfig};
 use crate::storage::{ReceivedSnapshot, SnapshotFile, SnapshotStore, StateMeta, StateStore};
 
@@ -183,19 +182,14 @@ impl RaftSnapshotBuilder<TypeConfig> for SnapshotBuilder {
         let meta =
             SnapshotMeta { last_log_id: self.position.applied, last_membership: self.position.membership.clone() };
         let cluster_id = self.local.cluster_id();
-        let (leases, mut counters) = (std::mem::take(&mut self.leases), self.position.counters);
-        if is_planted(Bug::SnapshotWithoutLogTime) {
-            counters.log_time = LogTime::default();
-        }
+        let (leases, counters) = (std::mem::take(&mut self.leases), self.position.counters);
         let (snapshots, state_store) = (self.snapshots.clone(), self.state_store.clone());
         let file = self
             .snapshots
             .blocking()
             .run(move || {
                 // The raft log behind a snapshot is purged, so both copies of what it held are on the disk by then.
-                if !is_planted(Bug::SnapshotNotFlushed) {
-                    state_store.durable_flush()?;
-                }
+                state_store.durable_flush()?;
                 Ok(snapshots.write(cluster_id, &meta, counters, leases.into_iter())?)
             })
             .await?;

@@ -8,7 +8,6 @@ use tokio::time::Instant;
 use super::{AskFailure, Decision, RoomService, ServiceError};
 use crate::consensus::{ProposeError, RaftLeader};
 use crate::domain::{Ask, Judgement, Outcome};
-use crate::planted::{Bug, is_planted};
 
 /// The first pause before another try. A new raft leader refuses writes for a few milliseconds.
 const RETRY_FIRST: Duration = Duration::from_millis(5);
@@ -80,9 +79,7 @@ impl RoomService {
         let proposal = match judge()? {
             Judgement::Changes(proposal) => proposal,
             Judgement::Answer(_) => {
-                if !is_planted(Bug::NoReadBarrier) {
-                    self.consensus.read_barrier(deadline).await.map_err(|_| AskFailure::NotDecided)?;
-                }
+                self.consensus.read_barrier(deadline).await.map_err(|_| AskFailure::NotDecided)?;
                 // The state that was judged may have been out of date; after the barrier it is not.
                 match judge()? {
                     Judgement::Changes(proposal) => proposal,

@@ -31,7 +31,6 @@ use crate::domain::{
     Ask, Campaign, FencingToken, LeaseDuration, Limits, Nonce, Outcome, Refusal, Renew, Resign, RoomId, RoomView,
 };
 use crate::peer::{AskFailure, Decision, ForwardedAsk, Transport};
-use crate::planted::{Bug, is_planted};
 use crate::random::{Random, random_bytes};
 use forward::Forwarder;
 use tries::Tries;
@@ -110,10 +109,7 @@ impl RoomService {
                 // It may be the caller that holds it, by a request whose answer was lost on the way.
                 let own = view.lease.as_ref().and_then(|lease| key.recognise(room, contender, lease));
                 match own {
-                    Some(secret) => CampaignAnswer::Won(match is_planted(Bug::WholeDurationAgain) {
-                        true => Holding { valid_for: lease_duration.as_duration(), ..holding(view, secret) },
-                        false => holding(view, secret),
-                    }),
+                    Some(secret) => CampaignAnswer::Won(holding(view, secret)),
                     None => CampaignAnswer::Lost(view),
                 }
             }
@@ -146,13 +142,7 @@ impl RoomService {
     /// # Errors
     /// `NotHolder` if the secret is not that of the current lease, and others as in [`ServiceError`].
     pub async fn resign(&self, request: ResignRequest) -> Result<Decided<FencingToken>, ServiceError> {
-        let mut secret_hash = request.secret.hash();
-        if is_planted(Bug::AnybodyResigns)
-            && let Some(lease) = self.consensus.applied().view(&request.room).lease
-        {
-            secret_hash = lease.secret_hash;
-        }
-        let ask = Ask::Resign(Resign { room: request.room, secret_hash });
+        let ask = Ask::Resign(Resign { room: request.room, secret_hash: request.secret.hash() });
         let submitted = self.submit(ask, self.settings.request_deadline).await?;
         match submitted.outcome {
             Outcome::Resigned(token) => Ok(Decided { answer: token, decided_by: submitted.decided_by }),

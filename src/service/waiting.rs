@@ -9,7 +9,6 @@ use tokio::time::Instant;
 
 use super::{CampaignAnswer, Consistency, Decided, ResignRequest, RoomService, ServiceError, Tries};
 use crate::domain::RoomId;
-use crate::planted::{Bug, is_planted};
 
 /// How long after a lease should have ended a waiter asks by itself: the change that should have woken it may
 /// be held up on its way to this node.
@@ -60,15 +59,6 @@ impl RoomService {
             // Before the try, so that a change between the two is not slept through.
             let mut watch = self.watch(&tries.request.room);
             watch.next().await;
-            if is_planted(Bug::TryLeftAlone) {
-                let (service, alone) = (self.clone(), Tries::new(tries.request.clone(), &*self.random));
-                let left_alone = tokio::spawn(async move { service.campaign_once(&alone).await });
-                if let Ok(Ok(Ok(won))) = tokio::time::timeout_at(until, left_alone).await
-                    && matches!(won.answer, CampaignAnswer::Won(_))
-                {
-                    return Ok(won);
-                }
-            }
             let answer = self.try_if_heard(tries).await;
             if Instant::now() >= until {
                 return answer;
@@ -108,7 +98,7 @@ impl RoomService {
     /// away would let a second holder in beside it. So that lease stays, and ends by itself if nobody renews it; and the
     /// try ends with its caller, or it could win once more after the caller has won elsewhere and resigned.
     async fn campaign_for_live_caller(&self, tries: &Arc<Tries>) -> Result<Decided<CampaignAnswer>, ServiceError> {
-        if tries.request.idempotency_key.is_some() && !is_planted(Bug::KeyedGrantGivenBack) {
+        if tries.request.idempotency_key.is_some() {
             return self.campaign_once(tries).await;
         }
         let (caller, answer) = oneshot::channel();

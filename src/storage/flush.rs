@@ -21,7 +21,6 @@ use super::StorageError;
 use super::log_store::Shared;
 use super::log_types::{FlushGroup, Waiting, answer_all};
 use super::watermark::{Watermark, WatermarkFile};
-use crate::planted::{Bug, is_planted};
 use crate::raft_types::Vote;
 
 /// How far the noted index may be behind, in time. Each write of the watermark costs three flushes.
@@ -137,7 +136,7 @@ impl Flusher {
         }
         let started_at = Instant::now();
         let (done, flushed) = sync_channel(1);
-        let syncs_itself = self.shared.dir.disk().log_syncs_itself() && !is_planted(Bug::LogNotFlushed);
+        let syncs_itself = self.shared.dir.disk().log_syncs_itself();
         let (result, is_new, held) = {
             let mut log = self.shared.log.write().unwrap_or_else(PoisonError::into_inner);
             self.flushed.last_index = log.log_state().last().map(|last| last.0.index);
@@ -153,10 +152,7 @@ impl Flusher {
         let result = result.and_then(|()| {
             flushed.recv().unwrap_or_else(|_| Err(io::Error::other("the log's writer has stopped before this flush")))
         });
-        let result = result.and_then(|()| match is_planted(Bug::LogNotFlushed) {
-            true => Ok(()),
-            false => self.shared.dir.disk().log_written(&self.shared.dir.join("log")),
-        });
+        let result = result.and_then(|()| self.shared.dir.disk().log_written(&self.shared.dir.join("log")));
         self.shared.stats.flushes.fetch_add(1, Ordering::Relaxed);
         let micros = u64::try_from(started_at.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.shared.stats.last_flush_micros.store(micros, Ordering::Relaxed);

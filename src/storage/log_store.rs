@@ -26,7 +26,6 @@ use super::flush::{Flusher, Job};
 use super::log_open;
 use super::log_types::{LogTypes, Payload, StoredLogId, StoredVote, Waiting};
 use super::watermark::WatermarkFile;
-use crate::planted::{Bug, is_planted};
 use crate::raft_types::{Entry, LogId, TypeConfig, Vote};
 
 /// What one read for a peer may take. It bounds the memory of a raft message; the message itself may be larger.
@@ -260,9 +259,6 @@ impl RaftLogStorage<TypeConfig> for LogStore {
     }
 
     async fn save_vote(&mut self, vote: &Vote) -> io::Result<()> {
-        if is_planted(Bug::VoteNotSaved) {
-            return Ok(());
-        }
         self.shared().change(|log| log.save_vote(StoredVote(*vote)))?;
         self.ask(|answer| Job::Vote(*vote, answer)).await
     }

@@ -31,7 +31,6 @@ use super::disk::Blocking;
 use super::{StorageError, files};
 use crate::codec::{self, CodecError};
 use crate::domain::{Counters, Lease, RoomId, Rooms};
-use crate::planted::{Bug, is_planted};
 use crate::raft_types::SnapshotMeta;
 
 const THING: &str = "snapshot";
@@ -119,9 +118,7 @@ impl SnapshotStore {
             CodecError::Io(error) => StorageError::io(THING, "write", &aside.path)(error),
             source => StorageError::Encode { thing: THING, source },
         })?;
-        if !is_planted(Bug::SnapshotNotFlushed) {
-            self.flush(&aside, &file)?;
-        }
+        self.flush(&aside, &file)?;
         let bytes = file.metadata().map_err(StorageError::io(THING, "write", &aside.path))?.len();
         self.publish(&aside, SnapshotFile { path: aside.path.clone(), cluster_id, meta: meta.clone(), bytes })
     }
