@@ -350,5 +350,4 @@ fn rfc_3339(time: WallTime) -> String {
 mod fuzz_tests;
 
 #[cfg(test)]
-#[path = "wire/tests.rs"]
 mod tests;

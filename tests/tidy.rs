@@ -242,7 +242,7 @@ fn imports_that_go_up(source: &Source) -> Vec<String> {
         return vec![format!("{}: the module has no row in the picture", source.path)];
     };
     // At the top of the tree `super` is the crate.
-    let is_top = !source.path.contains('/') || source.path.split('/').nth(1) == Some("mod.rs");
+    let is_top = !source.path.contains('/');
     let mut wrong = Vec::new();
     for path in paths(&source.released()) {
         let from_root = path[0] == "crate" || path[0] == "quorate" || (is_top && path[0] == "super");
@@ -341,7 +341,7 @@ fn imports_only_go_down() {
         ("domain/room.rs", "use crate::clock::Clock;"),
         ("codec.rs", "use crate::raft_types::Entry;"),
         ("codec.rs", "use super::raft_types::Entry;"),
-        ("storage/mod.rs", "fn f() { super::peer::g() }"),
+        ("storage.rs", "fn f() { super::peer::g() }"),
         ("service/forward.rs", "use crate::{domain::Room, http::router};"),
         ("service/forward.rs", "fn f() { let x = crate::node::start(); }"),
         ("client/retry.rs", "use crate::codec::encode;"),
@@ -415,7 +415,7 @@ fn time_randomness_threads_and_bincode_have_a_file_each() {
         "use tokio::task::spawn_blocking; fn f() { spawn_blocking(g); }",
         "fn f() { tokio::fs::File::open(path); }",
     ] {
-        assert!(is_caught(rule, "service/mod.rs", text), "{text}");
+        assert!(is_caught(rule, "service.rs", text), "{text}");
     }
     for text in [
         "use tokio::time::{Duration, Instant}; fn f() { Instant::now(); }",
@@ -426,7 +426,7 @@ fn time_randomness_threads_and_bincode_have_a_file_each() {
         "#[cfg(test)] mod tests { fn f() { std::time::Instant::now(); } }",
         "fn f() { tokio::task::spawn(g); }",
     ] {
-        assert!(!is_caught(rule, "service/mod.rs", text), "{text}");
+        assert!(!is_caught(rule, "service.rs", text), "{text}");
     }
     assert!(!is_caught(rule, "codec.rs", "use bincode::Options;"));
     assert!(!is_caught(rule, "random.rs", "use rand::TryRng;"));
@@ -445,9 +445,9 @@ fn nothing_is_left_unfinished() {
         "#[test] #[ignore = \"slow\"] fn f() {}",
         "#[cfg(test)] mod tests { fn f() { todo !() } }",
     ] {
-        assert!(is_caught(rule, "service/mod.rs", text), "{text}");
+        assert!(is_caught(rule, "service.rs", text), "{text}");
     }
-    assert!(!is_caught(rule, "service/mod.rs", "// todo!() in a comment\nconst A: &str = \"dbg!(x)\";"));
+    assert!(!is_caught(rule, "service.rs", "// todo!() in a comment\nconst A: &str = \"dbg!(x)\";"));
     assert_none(rule);
 }
 

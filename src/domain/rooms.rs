@@ -328,5 +328,4 @@ impl std::io::Write for HashWriter<'_> {
 }
 
 #[cfg(test)]
-#[path = "rooms_tests.rs"]
 mod tests;

@@ -331,7 +331,7 @@ async fn clients_behind_a_trusted_proxy_have_a_budget_each() {
 #[tokio::test]
 async fn a_node_without_places_says_so_and_stays_healthy_to_look_at() {
     let router = router_with(HttpSettings { requests_in_flight_max: 0, ..Default::default() });
-    for (method, path) in route_table_tests::documented("nightly-report").await {
+    for (method, path) in route_table::documented("nightly-report").await {
         let answer = send(&router, request(&method, &path, &[], "")).await;
         if path.starts_with("/elections") {
             assert_eq!(answer.code(), "unavailable", "{method} {path}");
@@ -407,9 +407,6 @@ async fn a_trace_names_the_route_and_the_request_id_and_nothing_that_the_client_
     assert!(request_ids.iter().all(|id| trace.contains(&**id)), "{trace}");
 }
 
-#[path = "route_table_tests.rs"]
-mod route_table_tests;
-#[path = "socket_tests.rs"]
-mod socket_tests;
-#[path = "stream_tests.rs"]
-mod stream_tests;
+mod route_table;
+mod socket;
+mod stream;

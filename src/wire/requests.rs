@@ -247,5 +247,4 @@ fn input(text: &str) -> InvalidRequest {
 }
 
 #[cfg(test)]
-#[path = "requests_tests.rs"]
 mod tests;

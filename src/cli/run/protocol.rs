@@ -98,30 +98,4 @@ pub fn take_file(socket: &UnixStream) -> std::io::Result<OwnedFd> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::{Read, Write};
-
-    use super::*;
-
-    #[tokio::test]
-    async fn files_and_messages_reach_the_other_end_and_its_end_is_heard() {
-        let (here, there) = UnixStream::pair().unwrap();
-        let (reader, mut writer) = std::io::pipe().unwrap();
-        pass_file(&here, reader.as_fd()).unwrap();
-        drop(reader);
-        let mut taken = std::fs::File::from(take_file(&there).unwrap());
-        writer.write_all(b"through the file").unwrap();
-        drop(writer);
-        let mut text = String::new();
-        taken.read_to_string(&mut text).unwrap();
-        assert_eq!(text, "through the file");
-
-        let (mut here, mut there) = (Line::new(here).unwrap(), Line::new(there).unwrap());
-        here.say(&Order::Signal(15)).await;
-        here.say(&Order::Stop).await;
-        assert!(matches!(there.hear::<Order>().await, Some(Order::Signal(15))));
-        assert!(matches!(there.hear::<Order>().await, Some(Order::Stop)));
-        drop(here);
-        assert!(there.hear::<Order>().await.is_none());
-    }
-}
+mod tests;
