@@ -1,11 +1,10 @@
 //! Agrees on commands, then applies them. The only module that knows openraft's interface.
 //!
 //! ```text
-//! propose ─► stamp ─► raft log ─► majority ─► StateMachine::apply ─► Applied ─► answer
+//! propose ─► stamp ─► raft log ─► majority ─► StateMachine::apply ─► Replica ─► answer
 //! judge   ─► read barrier ─► judge again                              (no log entry)
 //! ```
 
-mod applied;
 mod error;
 mod founding;
 mod local;
@@ -13,6 +12,7 @@ mod network;
 mod read_barrier;
 mod receive;
 mod reign;
+mod replica;
 mod silence;
 mod state_machine;
 mod status;
@@ -28,11 +28,11 @@ use openraft::{ServerState, SnapshotPolicy};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-pub use applied::{Applied, Position};
 pub use error::{BarrierFailed, ConsensusError, ProposeError};
 pub use founding::Founding;
 pub use local::LocalNode;
 pub use receive::{RaftAnswer, Unanswered};
+pub use replica::{Position, Replica};
 pub use state_machine::{RaftSnapshot, StateMachine};
 pub use status::RaftStatus;
 
@@ -87,7 +87,7 @@ pub struct Parts {
 pub struct Consensus {
     raft: Raft,
     local: Arc<LocalNode>,
-    applied: Applied,
+    replica: Replica,
     barrier: ReadBarrier,
     log: LogStore,
     snapshots: SnapshotStore,
@@ -107,8 +107,8 @@ impl Consensus {
         let had_log = log.get_log_state().await.map_err(stopped)?.last_log_id.is_some();
         let config = raft_config(&settings)?;
         let local = Arc::new(LocalNode::new(identity, node));
-        let applied = Applied::new(recovered.rooms, recovered.applied, recovered.membership, clock.clone());
-        let machine = StateMachine::new(local.clone(), applied.clone(), state_store, snapshots.clone());
+        let replica = Replica::new(recovered.rooms, recovered.applied, recovered.membership, clock.clone());
+        let machine = StateMachine::new(local.clone(), replica.clone(), state_store, snapshots.clone());
         let (new_snapshot, wanted) = mpsc::channel(1);
         let silence = Arc::new(Silence::new(settings.raft_election_timeout));
         let links = PeerLinks {
@@ -126,7 +126,7 @@ impl Consensus {
         let consensus = Self {
             raft,
             local,
-            applied,
+            replica,
             barrier,
             log: log_handle,
             snapshots,
@@ -149,8 +149,8 @@ impl Consensus {
     }
 
     /// What has been applied here.
-    pub fn applied(&self) -> &Applied {
-        &self.applied
+    pub fn replica(&self) -> &Replica {
+        &self.replica
     }
 
     /// The wall clock, for display.
@@ -187,7 +187,7 @@ impl Consensus {
 
     /// Judges a request by what is applied here. `None` if this node is not a ready raft leader.
     pub fn judge(&self, ask: &Ask, limits: Limits) -> Option<Judgement> {
-        self.applied.judge(ask, self.own_reign()?, limits)
+        self.replica.judge(ask, self.own_reign()?, limits)
     }
 
     /// Returns once this node has proved that it was raft leader after the call began, and has applied
@@ -206,7 +206,7 @@ impl Consensus {
         deadline: Instant,
     ) -> Result<Outcome, ProposeError> {
         let raft_term = self.own_reign().ok_or(ProposeError::NotProposed)?;
-        let stamp = self.applied.stamp(raft_term).ok_or(ProposeError::NotProposed)?;
+        let stamp = self.replica.stamp(raft_term).ok_or(ProposeError::NotProposed)?;
         let (responder, answer) = ProgressResponder::complete_only();
         let reign = openraft::vote::leader_id_std::CommittedLeaderId { term: raft_term };
         // A reign that ended since the stamp was made is noticed before the entry gets into the log.

@@ -18,5 +18,5 @@ mod rooms;
 pub use command::{Ask, Campaign, Command, Judgement, Outcome, Proposal, Refusal, Renew, Resign};
 pub use ids::{ContenderId, FencingToken, InvalidId, Metadata, Nonce, RoomId, SecretHash, fencing_token_max};
 pub use log_time::{LeaseDuration, LogTime, Stamp, WallTime};
-pub use room::{Change, ChangeKind, Lease, RoomView};
-pub use rooms::{Applied, Counters, Limits, Rooms, StateDigest, WallAnchor};
+pub use room::{Lease, RoomEvent, RoomEventKind, RoomView};
+pub use rooms::{Counters, Effect, Limits, Rooms, StateDigest, WallAnchor};

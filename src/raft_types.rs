@@ -72,7 +72,7 @@ impl fmt::Display for Reply {
         let kind = match &self.0 {
             None => "nothing",
             Some(Outcome::Granted(_)) => "granted",
-            Some(Outcome::Held(_)) => "held",
+            Some(Outcome::Occupied(_)) => "occupied",
             Some(Outcome::Renewed(_)) => "renewed",
             Some(Outcome::Resigned(_)) => "resigned",
             Some(Outcome::Viewed(_)) => "viewed",

@@ -105,12 +105,12 @@ impl RoomService {
         let submitted = submitted?;
         let answer = match submitted.outcome {
             Outcome::Granted(view) => CampaignAnswer::Won(holding(view, secret)),
-            Outcome::Held(view) => {
+            Outcome::Occupied(view) => {
                 // It may be the caller that holds it, by a request whose answer was lost on the way.
                 let own = view.lease.as_ref().and_then(|lease| key.recognise(room, contender, lease));
                 match own {
                     Some(secret) => CampaignAnswer::Won(holding(view, secret)),
-                    None => CampaignAnswer::Lost(view),
+                    None => CampaignAnswer::Follower(view),
                 }
             }
             Outcome::Refused(Refusal::CapacityReached) => return Err(self.capacity_reached()),
@@ -160,7 +160,7 @@ impl RoomService {
     pub async fn view(&self, room: &RoomId, consistency: Consistency) -> Result<Decided<RoomView>, ServiceError> {
         match consistency {
             Consistency::Local => {
-                Ok(Decided { answer: self.consensus.applied().view(room), decided_by: self.name().to_owned() })
+                Ok(Decided { answer: self.consensus.replica().view(room), decided_by: self.name().to_owned() })
             }
             Consistency::Linearizable => {
                 let submitted = self.submit(Ask::View(room.clone()), self.settings.request_deadline).await?;
@@ -180,7 +180,7 @@ impl RoomService {
     /// How this node stands.
     pub fn status(&self) -> NodeStatus {
         let raft = self.consensus.status();
-        let position = self.consensus.applied().position();
+        let position = self.consensus.replica().position();
         let local = self.consensus.local();
         let name_of = |id| raft.members.iter().find(|(member, ..)| *member == id).map(|(_, node, _)| node.name.clone());
         NodeStatus {
@@ -241,11 +241,11 @@ impl RoomService {
     }
 
     fn local_duration(&self, room: &RoomId) -> Option<LeaseDuration> {
-        self.consensus.applied().view(room).lease.map(|lease| lease.lease_duration)
+        self.consensus.replica().view(room).lease.map(|lease| lease.lease_duration)
     }
 
     fn capacity_reached(&self) -> ServiceError {
-        let (next_deadline, now) = self.consensus.applied().next_deadline();
+        let (next_deadline, now) = self.consensus.replica().next_deadline();
         let retry_after = next_deadline.map_or(Duration::from_secs(1), |deadline| deadline.since(now));
         ServiceError::CapacityReached { retry_after: retry_after.max(Duration::from_millis(100)) }
     }

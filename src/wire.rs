@@ -135,7 +135,7 @@ pub enum CampaignResponse {
     /// The caller leads.
     Won(Won),
     /// Somebody else does, or this candidate by an earlier campaign without the key.
-    Lost(Lost),
+    Follower(Follower),
 }
 
 /// The `status` of [`Won`].
@@ -183,7 +183,7 @@ impl Won {
     }
 }
 
-/// The `status` of [`Lost`].
+/// The `status` of [`Follower`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -195,7 +195,7 @@ pub enum LostStatus {
 /// The caller doesn't lead.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(ToSchema))]
-pub struct Lost {
+pub struct Follower {
     /// Always `follower`.
     pub status: LostStatus,
     /// The room.
@@ -210,7 +210,7 @@ pub struct Lost {
     pub retry_after_ms: u64,
 }
 
-impl Lost {
+impl Follower {
     /// What everybody but the holder is told.
     pub fn new(room: RoomId, view: &RoomView) -> Self {
         Self {

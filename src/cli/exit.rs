@@ -12,7 +12,7 @@ pub enum Exit {
     /// 0: all is done.
     Success,
     /// 10: somebody else leads, and waiting wasn't wanted.
-    Held,
+    OtherLeads,
     /// 11: somebody else led all the time.
     WaitedInVain,
     /// 20: the leadership is lost, or it is uncertain whether it is.
@@ -38,7 +38,7 @@ impl Exit {
     pub fn code(self) -> u8 {
         match self {
             Exit::Success => 0,
-            Exit::Held => 10,
+            Exit::OtherLeads => 10,
             Exit::WaitedInVain => 11,
             Exit::Lost => 20,
             Exit::Usage => 64,

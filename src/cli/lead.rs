@@ -94,10 +94,10 @@ pub async fn lead(
     };
     match attempt {
         Ok(Attempt::Won(leadership)) => Ok(Led::Won(leadership)),
-        Ok(Attempt::Held(lost)) => {
-            let (name, event) = waiting_event(Waiting::Held(&lost));
+        Ok(Attempt::Follower(lost)) => {
+            let (name, event) = waiting_event(Waiting::OtherLeads(&lost));
             let _ = emit(emitter, name, client.server(), None, event);
-            Ok(Led::Not(if args.no_wait { Exit::Held } else { Exit::WaitedInVain }))
+            Ok(Led::Not(if args.no_wait { Exit::OtherLeads } else { Exit::WaitedInVain }))
         }
         Err(error) => {
             let in_vain = args.wait.is_some() && exit_for(&error) == Exit::Unreachable;
@@ -124,7 +124,7 @@ pub fn emit(
 
 fn waiting_event(waiting: Waiting<'_>) -> (&'static str, Event) {
     match waiting {
-        Waiting::Held(lost) => {
+        Waiting::OtherLeads(lost) => {
             let leader = lost.leader.clone();
             ("waiting", Event { leader, retry_after_ms: Some(lost.retry_after_ms), ..Event::default() })
         }

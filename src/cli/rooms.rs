@@ -232,9 +232,9 @@ pub fn campaign(args: &CampaignArgs) -> Result<Exit, Failure> {
                 print(Output::Json, &answer, Value::to_string)?;
                 Ok(Exit::Success)
             }
-            Attempt::Held(lost) => {
+            Attempt::Follower(lost) => {
                 print(Output::Json, &lost, |_| String::new())?;
-                Ok(if args.wait.is_zero() { Exit::Held } else { Exit::WaitedInVain })
+                Ok(if args.wait.is_zero() { Exit::OtherLeads } else { Exit::WaitedInVain })
             }
         }
     })

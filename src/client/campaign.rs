@@ -15,7 +15,7 @@ use super::retry::Call;
 use super::{Client, Election};
 use crate::domain::{ContenderId, LeaseDuration, Metadata};
 use crate::random::{SystemRandom, random_bytes};
-use crate::wire::{CampaignRequest, CampaignResponse, Lost, Won};
+use crate::wire::{CampaignRequest, CampaignResponse, Follower, Won};
 
 /// How long a node is asked to hold a waiting campaign. A node that hangs is noticed after this and a little.
 const LONG_POLL: Duration = Duration::from_secs(15);
@@ -41,14 +41,14 @@ pub enum Attempt<L> {
     /// This candidate leads.
     Won(L),
     /// Somebody else does, or this candidate's name does by another campaign.
-    Held(Lost),
+    Follower(Follower),
 }
 
 /// What a waiting campaign waits for.
 #[derive(Debug, Clone, Copy)]
 pub enum Waiting<'a> {
     /// Somebody leads.
-    Held(&'a Lost),
+    OtherLeads(&'a Follower),
     /// No node could decide; it is tried again.
     Trouble(&'a ClientError),
 }
@@ -142,7 +142,7 @@ impl Campaign {
     pub async fn wait(self) -> Result<Leadership, ClientError> {
         match self.lead(Patience::Endless).await? {
             Attempt::Won(leadership) => Ok(leadership),
-            Attempt::Held(_) => unreachable!("endless patience ends with a lease or an error"),
+            Attempt::Follower(_) => unreachable!("endless patience ends with a lease or an error"),
         }
     }
 
@@ -167,7 +167,7 @@ impl Campaign {
     async fn lead(self, patience: Patience) -> Result<Attempt<Leadership>, ClientError> {
         Ok(match self.campaign(patience).await? {
             Attempt::Won(granted) => Attempt::Won(Leadership::start(self.election, granted)),
-            Attempt::Held(lost) => Attempt::Held(lost),
+            Attempt::Follower(lost) => Attempt::Follower(lost),
         })
     }
 
@@ -189,11 +189,11 @@ impl Campaign {
                     continue;
                 }
                 Ok(Attempt::Won(granted)) => return Ok(Attempt::Won(granted)),
-                Ok(Attempt::Held(lost)) => {
+                Ok(Attempt::Follower(lost)) => {
                     if remaining.is_zero() {
-                        return Ok(Attempt::Held(lost));
+                        return Ok(Attempt::Follower(lost));
                     }
-                    (self.on_waiting)(Waiting::Held(&lost));
+                    (self.on_waiting)(Waiting::OtherLeads(&lost));
                     let was_held = clock.now().since(asked_at) + LONG_POLL_SLACK >= long_poll;
                     if !was_held {
                         tokio::time::sleep(self.time_to_ask_again(&lost).min(remaining)).await;
@@ -215,7 +215,7 @@ impl Campaign {
     }
 
     /// Later than the node says by up to a tenth of the lease, so that a crowd doesn't come back as one.
-    fn time_to_ask_again(&self, lost: &Lost) -> Duration {
+    fn time_to_ask_again(&self, lost: &Follower) -> Duration {
         let lease_duration = self.request.lease_duration().as_duration();
         Duration::from_millis(lost.retry_after_ms.max(100)) + random_share().up_to_a_tenth_of(lease_duration)
     }
@@ -236,7 +236,7 @@ impl Campaign {
                 let valid_until = Deadline::new(answer.sent_at, Duration::from_millis(won.valid_for_ms));
                 Attempt::Won(Granted { won, server: answer.server, valid_until })
             }
-            CampaignResponse::Lost(lost) => Attempt::Held(lost),
+            CampaignResponse::Follower(lost) => Attempt::Follower(lost),
         })
     }
 }

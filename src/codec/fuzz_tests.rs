@@ -232,7 +232,7 @@ fn questions_and_decisions_are_read_or_refused() {
     });
     try_decoder("decisions.bin", Written::InOneWay, |decisions: Vec<Decision>| {
         for view in decisions.iter().filter_map(|decision| match decision {
-            Ok(Outcome::Granted(view) | Outcome::Held(view) | Outcome::Viewed(view)) => Some(view),
+            Ok(Outcome::Granted(view) | Outcome::Occupied(view) | Outcome::Viewed(view)) => Some(view),
             _ => None,
         }) {
             view.expires_at();

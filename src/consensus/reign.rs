@@ -49,7 +49,7 @@ pub async fn attend(consensus: Consensus) {
 
 async fn open_reign(consensus: &Consensus) -> Result<(), ProposeError> {
     anchor_wall_clock(consensus).await?;
-    if consensus.applied().position().counters.last_fencing_token == 0 {
+    if consensus.replica().position().counters.last_fencing_token == 0 {
         // Milliseconds since 1970: even a cluster that is rebuilt from nothing grants higher tokens than the one
         // that was lost, unless that one granted a thousand a second for all its life.
         let floor = FencingToken(consensus.wall_time().0.max(1));
@@ -59,7 +59,7 @@ async fn open_reign(consensus: &Consensus) -> Result<(), ProposeError> {
 }
 
 async fn attend_once(consensus: &Consensus) -> Result<(), ProposeError> {
-    let (next_deadline, now) = consensus.applied().next_deadline();
+    let (next_deadline, now) = consensus.replica().next_deadline();
     let Some(next_deadline) = next_deadline else {
         tokio::time::sleep(TICK_EVERY).await;
         return re_anchor(consensus).await;
@@ -72,8 +72,8 @@ async fn attend_once(consensus: &Consensus) -> Result<(), ProposeError> {
 }
 
 async fn re_anchor(consensus: &Consensus) -> Result<(), ProposeError> {
-    let Some(anchor) = consensus.applied().position().counters.wall_anchor else { return Ok(()) };
-    let (_, log_time) = consensus.applied().next_deadline();
+    let Some(anchor) = consensus.replica().position().counters.wall_anchor else { return Ok(()) };
+    let (_, log_time) = consensus.replica().next_deadline();
     let expected: WallTime = anchor.wall_time_of(log_time);
     if expected.0.abs_diff(consensus.wall_time().0) > WALL_DRIFT_MAX_MS {
         tracing::info!("the wall clock has stepped; expires_at follows it, leases do not");

@@ -13,7 +13,7 @@ use openraft::type_config::alias::SnapshotOf;
 use openraft::{EntryPayload, OptionalSend, RaftSnapshotBuilder, storage::RaftStateMachine};
 
 use super::LocalNode;
-use super::applied::{Applied, EntryKind, Position};
+use super::replica::{EntryKind, Position, Replica};
 use crate::domain::{Lease, RoomId};
 use crate::raft_types::{LogId, Reply, SnapshotMeta, StoredMembership, TypeConfig};
 use crate::storage::{ReceivedSnapshot, SnapshotFile, SnapshotStore, StateMeta, StateStore};
@@ -44,15 +44,15 @@ impl RaftSnapshot {
 /// The state machine that openraft drives.
 pub struct StateMachine {
     local: Arc<LocalNode>,
-    applied: Applied,
+    replica: Replica,
     state_store: StateStore,
     snapshots: SnapshotStore,
 }
 
 impl StateMachine {
     /// A state machine over recovered state.
-    pub fn new(local: Arc<LocalNode>, applied: Applied, state_store: StateStore, snapshots: SnapshotStore) -> Self {
-        Self { local, applied, state_store, snapshots }
+    pub fn new(local: Arc<LocalNode>, replica: Replica, state_store: StateStore, snapshots: SnapshotStore) -> Self {
+        Self { local, replica, state_store, snapshots }
     }
 
     async fn received(&self, snapshot: RaftSnapshot) -> io::Result<Arc<ReceivedSnapshot>> {
@@ -73,10 +73,10 @@ impl StateMachine {
     fn apply_run(&self, run: Vec<EntryResponder<TypeConfig>>) -> io::Result<()> {
         let mut touched = Vec::new();
         let kinds = run.iter().map(|(entry, _)| (entry.log_id, kind_of(entry)));
-        let outcomes = self.applied.apply(kinds, &mut touched);
+        let outcomes = self.replica.apply(kinds, &mut touched);
         touched.sort_unstable();
         touched.dedup();
-        let (position, leases) = self.applied.leases_of(touched);
+        let (position, leases) = self.replica.leases_of(touched);
         self.state_store.apply(&leases, &meta_of(position))?;
         for ((_, responder), outcome) in run.into_iter().zip(outcomes) {
             if let Some(responder) = responder {
@@ -111,7 +111,7 @@ impl RaftStateMachine<TypeConfig> for StateMachine {
     type SnapshotBuilder = SnapshotBuilder;
 
     async fn applied_state(&mut self) -> Result<(Option<LogId>, StoredMembership), io::Error> {
-        let position = self.applied.position();
+        let position = self.replica.position();
         Ok((position.applied, position.membership))
     }
 
@@ -127,7 +127,7 @@ impl RaftStateMachine<TypeConfig> for StateMachine {
     }
 
     async fn get_snapshot_builder(&mut self) -> SnapshotBuilder {
-        let (position, leases) = self.applied.freeze();
+        let (position, leases) = self.replica.freeze();
         SnapshotBuilder {
             local: self.local.clone(),
             position,
@@ -139,8 +139,8 @@ impl RaftStateMachine<TypeConfig> for StateMachine {
 
     async fn install_snapshot(&mut self, meta: &SnapshotMeta, snapshot: RaftSnapshot) -> Result<(), io::Error> {
         let received = self.received(snapshot).await?;
-        let (snapshots, state_store, applied) =
-            (self.snapshots.clone(), self.state_store.clone(), self.applied.clone());
+        let (snapshots, state_store, replica) =
+            (self.snapshots.clone(), self.state_store.clone(), self.replica.clone());
         let meta = meta.clone();
         self.snapshots
             .blocking()
@@ -148,8 +148,8 @@ impl RaftStateMachine<TypeConfig> for StateMachine {
                 // The file first: it is what the state can be rebuilt from if anything after it is cut short.
                 snapshots.adopt(&received)?;
                 let rooms = received.rooms();
-                applied.replace(rooms.clone(), meta.last_log_id, meta.last_membership);
-                state_store.replace_all(rooms, &meta_of(applied.position()))?;
+                replica.replace(rooms.clone(), meta.last_log_id, meta.last_membership);
+                state_store.replace_all(rooms, &meta_of(replica.position()))?;
                 Ok(())
             })
             .await

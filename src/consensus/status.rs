@@ -79,7 +79,7 @@ impl Consensus {
             if !is_alone && !quorum_heard {
                 return Err("this raft leader has lost its quorum".into());
             }
-            if self.applied.stamp(raft_term).is_none() {
+            if self.replica.stamp(raft_term).is_none() {
                 return Err("this raft leader has not applied an entry of its reign yet".into());
             }
         } else if !self.local.has_heard_within(Self::SILENCE_MAX) {

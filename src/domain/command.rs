@@ -158,7 +158,7 @@ pub enum Outcome {
     /// The contender holds the room now.
     Granted(RoomView),
     /// Somebody holds it: it may be the same contender, by an earlier request.
-    Held(RoomView),
+    Occupied(RoomView),
     /// The lease lasts longer now.
     Renewed(RoomView),
     /// The room is vacant; it was held under this token.

@@ -96,16 +96,16 @@ impl RoomView {
 
 /// Something that happened to a room.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct RoomEvent {
     /// The room.
     pub room: RoomId,
     /// What happened.
-    pub kind: ChangeKind,
+    pub kind: RoomEventKind,
 }
 
 /// What can happen to a room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChangeKind {
+pub enum RoomEventKind {
     /// A contender got it.
     Granted,
     /// Its lease was extended.

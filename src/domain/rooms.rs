@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{
-    Ask, Campaign, Change, ChangeKind, Command, FencingToken, Judgement, Lease, LogTime, Outcome, Proposal, Refusal,
-    Renew, Resign, RoomId, RoomView, SecretHash, Stamp, WallTime, fencing_token_max,
+    Ask, Campaign, Command, FencingToken, Judgement, Lease, LogTime, Outcome, Proposal, Refusal, Renew, Resign,
+    RoomEvent, RoomEventKind, RoomId, RoomView, SecretHash, Stamp, WallTime, fencing_token_max,
 };
 
 /// How many leases one tick may end. It bounds the time of one `apply`; what is left is due for the next tick.
@@ -82,11 +82,11 @@ impl std::fmt::Debug for StateDigest {
 
 /// What one command did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Applied {
+pub struct Effect {
     /// The answer.
     pub outcome: Outcome,
     /// The rooms that it touched, in the order in which things happened to them.
-    pub changes: Vec<Change>,
+    pub changes: Vec<RoomEvent>,
 }
 
 /// The replicated state.
@@ -122,7 +122,7 @@ impl Rooms {
         match ask {
             Ask::View(room) => Judgement::Answer(Outcome::Viewed(self.view_at(room, reading))),
             Ask::Campaign(campaign) if lease.is_some() && !due => {
-                Judgement::Answer(Outcome::Held(self.view_at(&campaign.room, reading)))
+                Judgement::Answer(Outcome::Occupied(self.view_at(&campaign.room, reading)))
             }
             Ask::Campaign(_) if !due && self.is_full(limits.live_leases_max) => {
                 Judgement::Answer(Outcome::Refused(Refusal::CapacityReached))
@@ -142,12 +142,12 @@ impl Rooms {
     /// outcome may depend on nothing else.
     ///
     /// `entry_raft_term` is the raft term of the log entry that carries the command.
-    pub fn apply(&mut self, entry_raft_term: u64, command: &Command) -> Applied {
+    pub fn apply(&mut self, entry_raft_term: u64, command: &Command) -> Effect {
         let stamp = command.stamp();
         // A command that was stamped in another reign has a time from a clock that the log has left behind.
         // To take it, with or without its time, would let leases end early; so it is as if it had never been.
         if stamp.raft_term != entry_raft_term {
-            return Applied { outcome: Outcome::Refused(Refusal::StaleStamp), changes: Vec::new() };
+            return Effect { outcome: Outcome::Refused(Refusal::StaleStamp), changes: Vec::new() };
         }
         self.advance_log_time(stamp);
         let mut changes = Vec::new();
@@ -169,17 +169,17 @@ impl Rooms {
                 Outcome::Noted
             }
         };
-        Applied { outcome, changes }
+        Effect { outcome, changes }
     }
 
     fn advance_log_time(&mut self, stamp: Stamp) {
         self.counters.log_time = self.counters.log_time.max(stamp.log_time);
     }
 
-    fn campaign(&mut self, campaign: &Campaign, live_leases_max: u64, changes: &mut Vec<Change>) -> Outcome {
+    fn campaign(&mut self, campaign: &Campaign, live_leases_max: u64, changes: &mut Vec<RoomEvent>) -> Outcome {
         self.end_if_due(&campaign.room, changes);
         if self.leases.contains_key(&campaign.room) {
-            return Outcome::Held(self.view(&campaign.room));
+            return Outcome::Occupied(self.view(&campaign.room));
         }
         if self.counters.last_fencing_token == 0 {
             return Outcome::Refused(Refusal::NotReady);
@@ -190,38 +190,38 @@ impl Rooms {
         self.counters.last_fencing_token += 1;
         let token = FencingToken(self.counters.last_fencing_token);
         self.put(campaign.room.clone(), Lease::grant(campaign, token, self.counters.log_time));
-        changes.push(Change { room: campaign.room.clone(), kind: ChangeKind::Granted });
+        changes.push(RoomEvent { room: campaign.room.clone(), kind: RoomEventKind::Granted });
         Outcome::Granted(self.view(&campaign.room))
     }
 
-    fn renew(&mut self, renew: &Renew, changes: &mut Vec<Change>) -> Outcome {
+    fn renew(&mut self, renew: &Renew, changes: &mut Vec<RoomEvent>) -> Outcome {
         self.end_if_due(&renew.room, changes);
         let Some(mut lease) = self.lease_with_secret(&renew.room, &renew.secret_hash) else {
             return Outcome::Refused(Refusal::NotHolder);
         };
         lease.renew(renew, self.counters.log_time);
         self.put(renew.room.clone(), lease);
-        changes.push(Change { room: renew.room.clone(), kind: ChangeKind::Renewed });
+        changes.push(RoomEvent { room: renew.room.clone(), kind: RoomEventKind::Renewed });
         Outcome::Renewed(self.view(&renew.room))
     }
 
-    fn resign(&mut self, resign: &Resign, changes: &mut Vec<Change>) -> Outcome {
+    fn resign(&mut self, resign: &Resign, changes: &mut Vec<RoomEvent>) -> Outcome {
         self.end_if_due(&resign.room, changes);
         let Some(lease) = self.lease_with_secret(&resign.room, &resign.secret_hash) else {
             return Outcome::Refused(Refusal::NotHolder);
         };
         self.remove(&resign.room);
-        changes.push(Change { room: resign.room.clone(), kind: ChangeKind::Resigned });
+        changes.push(RoomEvent { room: resign.room.clone(), kind: RoomEventKind::Resigned });
         Outcome::Resigned(lease.fencing_token)
     }
 
-    fn tick(&mut self, changes: &mut Vec<Change>) -> Outcome {
+    fn tick(&mut self, changes: &mut Vec<RoomEvent>) -> Outcome {
         for _ in 0..EXPIRIES_PER_TICK_MAX {
             let Some(room) = self.next_due() else {
                 return Outcome::Ticked { more_due: false };
             };
             self.remove(&room);
-            changes.push(Change { room, kind: ChangeKind::Expired });
+            changes.push(RoomEvent { room, kind: RoomEventKind::Expired });
         }
         Outcome::Ticked { more_due: self.next_due().is_some() }
     }
@@ -231,10 +231,10 @@ impl Rooms {
         (*deadline <= self.counters.log_time).then(|| room.clone())
     }
 
-    fn end_if_due(&mut self, room: &RoomId, changes: &mut Vec<Change>) {
+    fn end_if_due(&mut self, room: &RoomId, changes: &mut Vec<RoomEvent>) {
         if self.leases.get(room).is_some_and(|lease| lease.is_due(self.counters.log_time)) {
             self.remove(room);
-            changes.push(Change { room: room.clone(), kind: ChangeKind::Expired });
+            changes.push(RoomEvent { room: room.clone(), kind: RoomEventKind::Expired });
         }
     }
 

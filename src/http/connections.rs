@@ -47,8 +47,8 @@ pub struct LimitedListener {
     limits: ConnectionLimits,
     places: Arc<Semaphore>,
     shares: Arc<Shares>,
-    full: Seldom,
-    greedy: Seldom,
+    full: OncePerMinute,
+    greedy: OncePerMinute,
 }
 
 impl LimitedListener {
@@ -56,7 +56,7 @@ impl LimitedListener {
     pub fn new(listener: TcpListener, limits: ConnectionLimits) -> Self {
         let places = Arc::new(Semaphore::new(limits.max.min(Semaphore::MAX_PERMITS)));
         let shares = Shares::new(limits.per_address_max);
-        Self { listener, limits, places, shares, full: Seldom::default(), greedy: Seldom::default() }
+        Self { listener, limits, places, shares, full: OncePerMinute::default(), greedy: OncePerMinute::default() }
     }
 
     async fn place(&self) -> OwnedSemaphorePermit {
@@ -163,11 +163,11 @@ impl AsyncWrite for Connection {
 
 /// Lets a trace event through once a minute, so that whoever causes it by the thousand fills no disk with it.
 #[derive(Default)]
-pub struct Seldom {
+pub struct OncePerMinute {
     last: Mutex<Option<Instant>>,
 }
 
-impl Seldom {
+impl OncePerMinute {
     const EVERY: Duration = Duration::from_secs(60);
 
     /// Whether to let one through now.

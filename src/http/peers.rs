@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use super::connections::Seldom;
+use super::connections::OncePerMinute;
 use crate::codec;
 use crate::consensus::{Consensus, RaftAnswer, Unanswered};
 use crate::peer::{ClusterSecret, ForwardedAsk, PROTOCOL, PeerIdentity, SnapshotHead, header, path};
@@ -57,9 +57,9 @@ impl IntoResponse for Refused {
 /// Traces of what is refused, each let through now and then: whoever is refused may ask again at once, for ever.
 #[derive(Default)]
 struct Refusals {
-    strangers: Seldom,
-    other_clusters: Seldom,
-    not_stored: Seldom,
+    strangers: OncePerMinute,
+    other_clusters: OncePerMinute,
+    not_stored: OncePerMinute,
 }
 
 /// What decides who may ask.

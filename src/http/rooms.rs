@@ -21,7 +21,7 @@ use crate::domain::RoomId;
 use crate::random::random_bytes;
 use crate::service::{self, CampaignAnswer, Decided, Holding, LeaseSecret};
 use crate::wire::{
-    CampaignRequest, CampaignResponse, LeaderToken, Lost, RenewRequest, ResignRequest, Resigned, ResignedStatus,
+    CampaignRequest, CampaignResponse, Follower, LeaderToken, RenewRequest, ResignRequest, Resigned, ResignedStatus,
     RoomCreated, RoomStatus, Won,
 };
 
@@ -76,7 +76,7 @@ pub async fn campaign(
     let decided = edge.service.campaign(request).await?;
     let response = match decided.answer {
         CampaignAnswer::Won(holding) => CampaignResponse::Won(won(room, &holding)?),
-        CampaignAnswer::Lost(view) => CampaignResponse::Lost(Lost::new(room, &view)),
+        CampaignAnswer::Follower(view) => CampaignResponse::Follower(Follower::new(room, &view)),
     };
     Ok(answer(&decided.decided_by, response))
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum_server::{Handle, Server};
 
-use super::connections::{ConnectionLimits, LimitedListener, PeerAddress, Seldom};
+use super::connections::{ConnectionLimits, LimitedListener, OncePerMinute, PeerAddress};
 
 /// How long a client may take to send the head of a request. Slower ones hold a connection open for nothing.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -40,7 +40,7 @@ impl Serving {
         listener.set_nonblocking(true)?;
         let listener = LimitedListener::new(tokio::net::TcpListener::from_std(listener)?, limits);
         let handle = Handle::new();
-        let failing = Seldom::default();
+        let failing = OncePerMinute::default();
         let mut server: Server<PeerAddress> = Server::from_listener(listener)
             .handle(handle.clone())
             // The server itself waits a moment after a failure, and goes on.

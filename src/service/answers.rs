@@ -50,7 +50,7 @@ pub enum CampaignAnswer {
     /// The caller holds the room.
     Won(Holding),
     /// Somebody else does, or the caller by an earlier request that it can't prove.
-    Lost(RoomView),
+    Follower(RoomView),
 }
 
 /// What a holder is told.

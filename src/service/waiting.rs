@@ -64,7 +64,7 @@ impl RoomService {
                 return answer;
             }
             let sleep = match answer {
-                Ok(Decided { answer: CampaignAnswer::Lost(view), .. }) => {
+                Ok(Decided { answer: CampaignAnswer::Follower(view), .. }) => {
                     view.lease.as_ref().map_or(OVERDUE, |lease| lease.retry_after(view.log_time) + OVERDUE)
                 }
                 Err(ServiceError::Unavailable { .. } | ServiceError::OutcomeUnknown) => RETRY_AFTER_FAILURE,

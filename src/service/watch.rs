@@ -19,7 +19,7 @@ pub struct RoomWatch {
 
 impl RoomWatch {
     pub(super) fn new(consensus: Consensus, room: &RoomId) -> Self {
-        let (view, changes) = consensus.applied().watch(room);
+        let (view, changes) = consensus.replica().watch(room);
         Self { consensus, first: Some(view), changes }
     }
 

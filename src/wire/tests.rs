@@ -52,9 +52,9 @@ fn a_lost_campaign_looks_as_the_contract_says() {
         "leader": {"candidate_id": "worker-a", "term": 1842, "expires_at": "2026-11-29T12:00:30.123Z"},
         "retry_after_ms": 30_040,
     });
-    let lost = CampaignResponse::Lost(Lost::new(room(), &held(None)));
+    let lost = CampaignResponse::Follower(Follower::new(room(), &held(None)));
     assert_eq!(serde_json::to_value(lost).unwrap(), expected);
-    assert!(matches!(serde_json::from_value(expected).unwrap(), CampaignResponse::Lost(_)));
+    assert!(matches!(serde_json::from_value(expected).unwrap(), CampaignResponse::Follower(_)));
 }
 
 #[test]

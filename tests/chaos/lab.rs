@@ -12,11 +12,11 @@ use serde_json::Value;
 
 use crate::brake::Brake;
 use crate::disk_image::{Disk, run};
-use crate::history::{Moment, SECOND};
 use crate::leaks::Search;
 use crate::outside::now;
 use crate::proxy::Proxies;
 use crate::wall::WallClock;
+use crate::workload::history::{Moment, SECOND};
 
 /// Set for a process that has a network and mounts of its own, which end with it.
 pub const INSIDE: &str = "QUORATE_CHAOS_INSIDE";
@@ -278,7 +278,7 @@ impl Lab {
             if now() > deadline {
                 return Err(format!("n{} has not ended within {} s", place + 1, limit / SECOND));
             }
-            crate::clients::sleep(10_000).await;
+            crate::workload::clients::sleep(10_000).await;
         }
     }
 
@@ -304,7 +304,7 @@ impl Lab {
             if ready {
                 return Some(now());
             }
-            crate::clients::sleep(20_000).await;
+            crate::workload::clients::sleep(20_000).await;
         }
         None
     }
@@ -323,7 +323,7 @@ impl Lab {
             if latest.is_some() || now() > deadline {
                 return latest.map(|(_, place)| place);
             }
-            crate::clients::sleep(20_000).await;
+            crate::workload::clients::sleep(20_000).await;
         }
     }
 

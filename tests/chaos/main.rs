@@ -11,8 +11,6 @@ mod brake;
 #[path = "../integration/disk_image.rs"]
 mod disk_image;
 mod faults;
-#[path = "../judge/mod.rs"]
-mod judge;
 mod lab;
 mod leaks;
 mod means;
@@ -21,13 +19,14 @@ mod panics;
 mod proxy;
 mod run;
 mod wall;
+#[path = "../workload/workload.rs"]
+mod workload;
 
 use std::io::Write;
 use std::process::{Command, ExitCode};
 
 use faults::Scenario;
-use history::SECOND;
-use judge::{checker, clients, history};
+use workload::history::SECOND;
 
 /// Any number would do; a fixed one makes runs alike as far as processes can be.
 const DEFAULT_SEED: u64 = 20_261_129;

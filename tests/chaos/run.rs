@@ -6,16 +6,16 @@ use std::sync::atomic::Ordering;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::checker::{self, Verdict};
-use crate::clients::{Crowd, Habits, KEY_CANARY, World, sleep};
 use crate::faults::{Scenario, Strike, strike};
-use crate::history::{Answer, Attempt, History, MILLI, Moment, SECOND, Sample, Seen};
-use crate::judge::amounts::Amounts;
-use crate::judge::rest::{REST_MAX, come_to_rest, report};
 use crate::lab::Lab;
 use crate::leaks::Search;
 use crate::outside::{RealOutside, now};
 use crate::panics;
+use crate::workload::amounts::Amounts;
+use crate::workload::checker::{self, Verdict};
+use crate::workload::clients::{Crowd, Habits, KEY_CANARY, World, sleep};
+use crate::workload::history::{Answer, Attempt, History, MILLI, Moment, SECOND, Sample, Seen};
+use crate::workload::rest::{REST_MAX, come_to_rest, report};
 
 const ROOMS: usize = 8;
 /// A run in which more than this remains unknown proves too little.

@@ -25,7 +25,7 @@ async fn lead(election: &Election, candidate: &str) -> Leadership {
     let campaign = election.campaign(candidate).unwrap().ttl(TTL).unwrap();
     match campaign.try_once().await.unwrap() {
         Attempt::Won(leadership) => leadership,
-        Attempt::Held(lost) => panic!("{lost:?}"),
+        Attempt::Follower(lost) => panic!("{lost:?}"),
     }
 }
 
@@ -52,7 +52,7 @@ async fn a_leadership_is_renewed_until_it_is_given_up_and_then_the_next_one_lead
     let (term, token) = (first.term(), first.token());
     let (tell, mut heard) = tokio::sync::mpsc::unbounded_channel();
     let waiting = election.campaign("worker-b").unwrap().ttl(TTL).unwrap().on_waiting(move |waiting| {
-        let Waiting::Held(lost) = waiting else { panic!("{waiting:?}") };
+        let Waiting::OtherLeads(lost) = waiting else { panic!("{waiting:?}") };
         tell.send(lost.leader.clone().unwrap().candidate_id.to_string()).unwrap();
     });
     let waiting = tokio::spawn(waiting.wait());
@@ -74,7 +74,7 @@ async fn a_leadership_is_renewed_until_it_is_given_up_and_then_the_next_one_lead
     assert_eq!(election.status().await.unwrap().leader.unwrap().candidate_id.as_str(), "worker-b");
 
     let third = election.campaign("worker-c").unwrap().wait_timeout(Duration::from_millis(1_500)).await.unwrap();
-    assert!(matches!(third, Attempt::Held(lost) if lost.leader.clone().unwrap().term == second.term()));
+    assert!(matches!(third, Attempt::Follower(lost) if lost.leader.clone().unwrap().term == second.term()));
     drop(second);
     eventually("a dropped leadership resigns", || async {
         election.status().await.unwrap().leader.is_none().then_some(())

@@ -62,7 +62,7 @@ fn questions_and_decisions_are_written_as_ever() {
     as_ever("forwarded_asks.bin", &asks);
     let decisions: Vec<Decision> = vec![
         Ok(Outcome::Granted(view())),
-        Ok(Outcome::Held(view())),
+        Ok(Outcome::Occupied(view())),
         Ok(Outcome::Renewed(view())),
         Ok(Outcome::Resigned(FencingToken(8))),
         Ok(Outcome::Viewed(RoomView { lease: None, ..view() })),

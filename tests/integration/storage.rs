@@ -11,7 +11,7 @@ use openraft::testing::log::{StoreBuilder, Suite};
 use openraft::type_config::TypeConfigExt;
 use openraft::{Membership, RaftLogReader};
 use quorate::clock::SystemClock;
-use quorate::consensus::{Applied, LocalNode, StateMachine};
+use quorate::consensus::{LocalNode, Replica, StateMachine};
 use quorate::domain::{
     Campaign, Command, ContenderId, Counters, FencingToken, Lease, LeaseDuration, LogTime, Nonce, RoomId, Rooms,
     SecretHash, Stamp,
@@ -116,8 +116,8 @@ impl StoreBuilder<TypeConfig, LogStore, StateMachine, tempfile::TempDir> for Bui
         let local = Arc::new(LocalNode::new(storage.identity, Node::default()));
         let recovered = storage.recovered;
         let clock = SystemClock::start().unwrap();
-        let applied = Applied::new(recovered.rooms, recovered.applied, recovered.membership, clock);
-        Ok((dir, storage.log, StateMachine::new(local, applied, storage.state, storage.snapshots)))
+        let replica = Replica::new(recovered.rooms, recovered.applied, recovered.membership, clock);
+        Ok((dir, storage.log, StateMachine::new(local, replica, storage.state, storage.snapshots)))
     }
 }
 

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use quorate::codec;
 use quorate::domain::{
-    Applied, Ask, ChangeKind, Command, FencingToken, Judgement, Lease, Limits, LogTime, Outcome, Refusal, RoomId,
+    Ask, Command, Effect, FencingToken, Judgement, Lease, Limits, LogTime, Outcome, Refusal, RoomEventKind, RoomId,
     Rooms, Stamp,
 };
 
@@ -21,7 +21,7 @@ use plan::{Planned, REIGN, ROOMS, any_command, extreme, plans, room};
 struct Step {
     command: Command,
     before: Rooms,
-    applied: Applied,
+    applied: Effect,
     after: Rooms,
 }
 
@@ -124,14 +124,14 @@ fn check_room(step: &Step, room: &RoomId) -> Result<(), TestCaseError> {
             prop_assert!(kinds.is_empty());
         }
         (None, None) => prop_assert!(kinds.is_empty()),
-        (Some(old), None) if old.is_due(after.log_time()) => prop_assert_eq!(&kinds, &[ChangeKind::Expired]),
+        (Some(old), None) if old.is_due(after.log_time()) => prop_assert_eq!(&kinds, &[RoomEventKind::Expired]),
         (Some(old), None) => {
             let Command::Resign { resign, .. } = command else {
                 return Err(TestCaseError::fail("only a resignation vacates a room before its deadline"));
             };
             prop_assert!(resign.secret_hash.matches(&old.secret_hash));
             prop_assert_eq!(&applied.outcome, &Outcome::Resigned(old.fencing_token));
-            prop_assert_eq!(&kinds, &[ChangeKind::Resigned]);
+            prop_assert_eq!(&kinds, &[RoomEventKind::Resigned]);
         }
         (Some(old), Some(new)) if old.fencing_token == new.fencing_token => {
             prop_assert!(old.deadline <= new.deadline && old.promised_until <= new.promised_until);
@@ -140,7 +140,7 @@ fn check_room(step: &Step, room: &RoomId) -> Result<(), TestCaseError> {
             if kinds.is_empty() {
                 prop_assert_eq!(old, new);
             } else {
-                prop_assert_eq!(&kinds, &[ChangeKind::Renewed]);
+                prop_assert_eq!(&kinds, &[RoomEventKind::Renewed]);
                 prop_assert!(!old.is_due(after.log_time()), "too late to be renewed");
                 let right =
                     matches!(command, Command::Renew { renew, .. } if renew.secret_hash.matches(&old.secret_hash));
@@ -153,8 +153,8 @@ fn check_room(step: &Step, room: &RoomId) -> Result<(), TestCaseError> {
             prop_assert!(is_campaign, "only a campaign grants");
             prop_assert!(new.fencing_token.0 > before.counters().last_fencing_token, "above every earlier grant");
             prop_assert_eq!(new.fencing_token.0, after.counters().last_fencing_token);
-            let expired = old.map(|_| ChangeKind::Expired);
-            prop_assert_eq!(kinds, expired.into_iter().chain([ChangeKind::Granted]).collect::<Vec<_>>());
+            let expired = old.map(|_| RoomEventKind::Expired);
+            prop_assert_eq!(kinds, expired.into_iter().chain([RoomEventKind::Granted]).collect::<Vec<_>>());
             prop_assert!(new.promised_until <= new.deadline);
         }
     }
@@ -298,7 +298,7 @@ fn the_planned_sequences_reach_every_kind_of_outcome_and_change() {
     println!("{seen:?}");
     for kind in [
         "Granted",
-        "Held",
+        "Occupied",
         "Renewed",
         "Resigned",
         "Ticked",

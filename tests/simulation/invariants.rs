@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use quorate::consensus::Consensus;
 
-use crate::history::Moment;
+use crate::workload::history::Moment;
 
 /// How much faster than real time the clock of a raft leader may run: less than a lease's guard allows for.
 pub const RATE_PPM_MAX: i64 = 400;
@@ -42,7 +42,7 @@ impl Invariants {
                 self.violated(format!("n{} and n{} lead in raft term {}", first + 1, node + 1, status.raft_term));
             }
         }
-        let position = consensus.applied().position();
+        let position = consensus.replica().position();
         let Some(applied) = position.applied else { return };
         let seen = Seen {
             node,

@@ -11,17 +11,16 @@
 mod clock;
 mod disk;
 mod invariants;
-#[path = "../judge/mod.rs"]
-mod judge;
 mod network;
 mod node;
 mod plan;
 mod run;
 mod scenarios;
+#[path = "../workload/workload.rs"]
+mod workload;
 
 use std::process::{Command, ExitCode};
 
-use judge::{checker, clients, history};
 use run::{Defect, run};
 
 const SEED: &str = "QUORATE_SIMULATION_SEED";

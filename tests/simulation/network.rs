@@ -20,9 +20,9 @@ use hyper_util::service::TowerToHyperService;
 use quorate::peer::{Carrier, CarryFailure, Delivered, Parcel, path};
 use turmoil::net::{TcpListener, TcpStream};
 
-use crate::clients::{NoAnswer, Outside, Request};
 use crate::clock::simulated_micros;
-use crate::history::Moment;
+use crate::workload::clients::{NoAnswer, Outside, Request};
+use crate::workload::history::Moment;
 
 pub const CLIENT_PORT: u16 = 7400;
 pub const PEER_PORT: u16 = 7401;

@@ -7,9 +7,9 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 
-use crate::clients::Habits;
-use crate::history::{MILLI, Moment, SECOND};
 use crate::invariants::RATE_PPM_MAX;
+use crate::workload::clients::Habits;
+use crate::workload::history::{MILLI, Moment, SECOND};
 
 /// How the nodes and their machines are.
 #[derive(Debug, Clone)]

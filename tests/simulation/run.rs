@@ -12,15 +12,15 @@ use rand::{RngExt, SeedableRng};
 use sha2::{Digest, Sha256};
 use turmoil::Sim;
 
-use crate::checker::{self, Verdict};
-use crate::clients::{Crowd, World, sleep};
-use crate::history::{Fault, History, MILLI, Moment, Rest, SECOND, Sample};
 use crate::invariants::Invariants;
-use crate::judge::amounts::Amounts;
-use crate::judge::rest::{REST_MAX, come_to_rest};
 use crate::network::{SimulatedOutside, host};
 use crate::node::Machine;
 use crate::plan::{Act, Event, Plan};
+use crate::workload::amounts::Amounts;
+use crate::workload::checker::{self, Verdict};
+use crate::workload::clients::{Crowd, World, sleep};
+use crate::workload::history::{Fault, History, MILLI, Moment, Rest, SECOND, Sample};
+use crate::workload::rest::{REST_MAX, come_to_rest};
 
 /// How long a cluster may take to be founded.
 const FOUNDING_MAX: Moment = 30 * SECOND;
@@ -517,7 +517,7 @@ impl Stage {
             {
                 self.invariants.look_at(place, &consensus, now);
                 if now.is_multiple_of(SAMPLE_EVERY) {
-                    let position = consensus.applied().position();
+                    let position = consensus.replica().position();
                     let applied_index = position.applied.map_or(0, |applied| applied.index);
                     let sample =
                         Sample { node: place, at: now, applied_index, state_digest: position.digest.to_string() };

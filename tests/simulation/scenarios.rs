@@ -10,10 +10,10 @@ use quorate::config::RaftTuning;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-use crate::clients::{Habits, World, keep_watching, sleep};
-use crate::history::{MILLI, SECOND};
 use crate::plan::{Act, Event, Plan};
 use crate::run::{Guest, Outcome, run_plan};
+use crate::workload::clients::{Habits, World, keep_watching, sleep};
+use crate::workload::history::{MILLI, SECOND};
 
 type Scenario = fn() -> Outcome;
 

@@ -59,7 +59,7 @@ impl Log {
         log
     }
 
-    fn apply(&mut self, command: &Command) -> Applied {
+    fn apply(&mut self, command: &Command) -> Effect {
         self.0.apply(REIGN, command)
     }
 
@@ -68,15 +68,15 @@ impl Log {
         self.apply(&Command::Campaign { stamp: stamp(at), campaign, live_leases_max }).outcome
     }
 
-    fn renew(&mut self, at: u64, room: &str, secret: u8, seconds: Option<u64>) -> Applied {
+    fn renew(&mut self, at: u64, room: &str, secret: u8, seconds: Option<u64>) -> Effect {
         self.apply(&Command::Renew { stamp: stamp(at), renew: renew(room, secret, seconds) })
     }
 
-    fn resign(&mut self, at: u64, room: &str, secret: u8) -> Applied {
+    fn resign(&mut self, at: u64, room: &str, secret: u8) -> Effect {
         self.apply(&Command::Resign { stamp: stamp(at), resign: resign(room, secret) })
     }
 
-    fn tick(&mut self, at: u64) -> Applied {
+    fn tick(&mut self, at: u64) -> Effect {
         self.apply(&Command::Tick { stamp: stamp(at) })
     }
 
@@ -101,7 +101,7 @@ impl Log {
     }
 }
 
-fn kinds(applied: &Applied) -> Vec<ChangeKind> {
+fn kinds(applied: &Effect) -> Vec<RoomEventKind> {
     applied.changes.iter().map(|change| change.kind).collect()
 }
 
@@ -125,14 +125,14 @@ fn a_losing_campaign_leaves_the_lease_as_it_was_and_is_shown_it() {
     let held = log.lease("room-one");
     let outcome = log.campaign(deadline(0, 5) - 1, "room-one", 2, 300);
     assert_eq!(log.lease("room-one"), held);
-    assert!(matches!(outcome, Outcome::Held(view) if view.lease == Some(held)));
+    assert!(matches!(outcome, Outcome::Occupied(view) if view.lease == Some(held)));
 }
 
 #[test]
 fn a_holder_that_campaigns_again_gets_no_second_lease() {
     let mut log = Log::ready();
     log.campaign(0, "room-one", 1, 5);
-    assert!(matches!(log.campaign(10, "room-one", 1, 5), Outcome::Held(_)));
+    assert!(matches!(log.campaign(10, "room-one", 1, 5), Outcome::Occupied(_)));
     assert_eq!(log.lease("room-one").promised_until, LogTime(5_000));
 }
 
@@ -146,7 +146,7 @@ fn a_due_lease_goes_to_the_next_campaigner_with_a_higher_token() {
         live_leases_max: ROOMY.live_leases_max,
     };
     let applied = log.apply(&command);
-    assert_eq!(kinds(&applied), [ChangeKind::Expired, ChangeKind::Granted]);
+    assert_eq!(kinds(&applied), [RoomEventKind::Expired, RoomEventKind::Granted]);
     assert_eq!(log.lease("room-one").fencing_token, FencingToken(FLOOR + 2));
     assert_eq!(log.lease("room-one").holder.as_str(), "contender-2");
 }
@@ -168,7 +168,7 @@ fn a_renewal_with_the_wrong_secret_is_refused_and_changes_no_lease() {
     log.campaign(0, "room-one", 1, 5);
     let held = log.lease("room-one");
     let applied = log.renew(100, "room-one", 2, Some(300));
-    assert_eq!(applied, Applied { outcome: NOT_HOLDER, changes: Vec::new() });
+    assert_eq!(applied, Effect { outcome: NOT_HOLDER, changes: Vec::new() });
     assert_eq!(log.lease("room-one"), held);
 }
 
@@ -176,7 +176,7 @@ fn a_renewal_with_the_wrong_secret_is_refused_and_changes_no_lease() {
 fn a_renewal_keeps_the_token_and_counts_from_its_own_stamp() {
     let mut log = Log::ready();
     log.campaign(0, "room-one", 1, 5);
-    assert_eq!(kinds(&log.renew(2_000, "room-one", 1, None)), [ChangeKind::Renewed]);
+    assert_eq!(kinds(&log.renew(2_000, "room-one", 1, None)), [RoomEventKind::Renewed]);
     let lease = log.lease("room-one");
     assert_eq!((lease.promised_until, lease.deadline), (LogTime(7_000), LogTime(deadline(2_000, 5))));
     assert_eq!(lease.fencing_token, FencingToken(FLOOR + 1));
@@ -212,7 +212,7 @@ fn a_renewal_at_the_deadline_is_refused_and_ends_the_lease_even_without_a_tick()
         let mut log = Log::ready();
         log.campaign(0, "room-one", 1, 5);
         let applied = log.renew(deadline(0, 5) + late_by, "room-one", 1, None);
-        assert_eq!((kinds(&applied), applied.outcome), (vec![ChangeKind::Expired], NOT_HOLDER));
+        assert_eq!((kinds(&applied), applied.outcome), (vec![RoomEventKind::Expired], NOT_HOLDER));
         assert!(log.is_vacant("room-one"));
     }
 }
@@ -231,7 +231,7 @@ fn a_resignation_vacates_the_room_at_once_and_answers_its_token() {
     let applied = log.resign(1, "room-one", 1);
     assert_eq!(
         (kinds(&applied), applied.outcome),
-        (vec![ChangeKind::Resigned], Outcome::Resigned(FencingToken(1_001)))
+        (vec![RoomEventKind::Resigned], Outcome::Resigned(FencingToken(1_001)))
     );
     assert!(log.is_vacant("room-one"));
     assert!(matches!(log.campaign(1, "room-one", 2, 5), Outcome::Granted(_)));
@@ -272,7 +272,7 @@ fn a_command_stamped_in_another_reign_changes_nothing_at_all() {
             Command::AnchorWallClock { stamp, wall_time: WallTime(5) },
             Command::RaiseFencingFloor { stamp, floor: FencingToken(1 << 40) },
         ] {
-            let refused = Applied { outcome: Outcome::Refused(Refusal::StaleStamp), changes: Vec::new() };
+            let refused = Effect { outcome: Outcome::Refused(Refusal::StaleStamp), changes: Vec::new() };
             assert_eq!(log.apply(&command), refused);
             assert_eq!(log.0, before, "log time included");
         }
@@ -334,8 +334,11 @@ fn no_more_leases_live_than_the_command_allows() {
         assert!(matches!(log.apply(&limited(0, room, 1)).outcome, Outcome::Granted(_)));
     }
     let full = log.apply(&limited(1, "room-six", 1));
-    assert_eq!(full, Applied { outcome: CAPACITY_REACHED, changes: Vec::new() });
-    assert!(matches!(log.apply(&limited(1, "room-one", 2)).outcome, Outcome::Held(_)), "a held room is not a full one");
+    assert_eq!(full, Effect { outcome: CAPACITY_REACHED, changes: Vec::new() });
+    assert!(
+        matches!(log.apply(&limited(1, "room-one", 2)).outcome, Outcome::Occupied(_)),
+        "a held room is not a full one"
+    );
     let turned_over = log.apply(&limited(deadline(0, 5), "room-one", 2));
     assert!(matches!(turned_over.outcome, Outcome::Granted(_)), "a due lease makes room for its successor");
 }
@@ -410,7 +413,7 @@ fn losers_wrong_secrets_and_questions_are_answered_without_a_change() {
     let view = log.0.view_at(&room("room-one"), LogTime(100));
     assert_eq!(view.log_time, LogTime(100), "a reading, so that the time left can be computed from it");
     for (ask, answer) in [
-        (Ask::Campaign(campaign("room-one", 2, 5)), Outcome::Held(view.clone())),
+        (Ask::Campaign(campaign("room-one", 2, 5)), Outcome::Occupied(view.clone())),
         (Ask::View(room("room-one")), Outcome::Viewed(view)),
         (Ask::Renew(renew("room-one", 2, None)), NOT_HOLDER),
         (Ask::Resign(resign("room-one", 2)), NOT_HOLDER),
@@ -468,7 +471,7 @@ fn a_full_house_is_told_so_without_a_log_entry() {
     let full = Limits { live_leases_max: 1 };
     let judge = |room: &str, at| log.0.judge(&Ask::Campaign(campaign(room, 2, 5)), LogTime(at), full);
     assert_eq!(judge("room-two", 10), Judgement::Answer(CAPACITY_REACHED));
-    assert!(matches!(judge("room-one", 10), Judgement::Answer(Outcome::Held(_))));
+    assert!(matches!(judge("room-one", 10), Judgement::Answer(Outcome::Occupied(_))));
     assert!(matches!(judge("room-one", deadline(0, 5)), Judgement::Changes(_)));
 }
 

@@ -66,7 +66,7 @@ async fn who_has_its_share_is_passed_over_and_a_trusted_proxy_is_not() {
 
 #[tokio::test(start_paused = true)]
 async fn a_trace_event_comes_once_a_minute() {
-    let seldom = Seldom::default();
+    let seldom = OncePerMinute::default();
     assert!(seldom.is_due() && !seldom.is_due());
     tokio::time::advance(Duration::from_secs(59)).await;
     assert!(!seldom.is_due());

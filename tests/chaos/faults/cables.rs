@@ -6,11 +6,11 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 
 use super::{ELECTION_MAX, Strike};
-use crate::clients::sleep;
-use crate::history::MILLI;
 use crate::lab::{Lab, tracers};
 use crate::outside::now;
 use crate::proxy::Weather;
+use crate::workload::clients::sleep;
+use crate::workload::history::MILLI;
 
 pub async fn cut(lab: &mut Lab, leader: usize, follower: usize, random: &mut StdRng) -> Strike {
     let third = 3 - leader - follower;

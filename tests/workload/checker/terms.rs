@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Violation, sightings};
-use crate::history::{Answer, Asked, History, Moment, Seen};
+use crate::workload::history::{Answer, Asked, History, Moment, Seen};
 
 pub fn check(history: &History) -> Vec<Violation> {
     let mut violations = Vec::new();
@@ -60,7 +60,7 @@ pub fn check(history: &History) -> Vec<Violation> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checker::made::Made;
+    use crate::workload::checker::made::Made;
 
     #[test]
     fn a_term_that_is_not_above_one_known_before_is_rejected() {

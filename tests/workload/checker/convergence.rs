@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::Violation;
-use crate::history::History;
+use crate::workload::history::History;
 
 pub fn check(history: &History) -> Vec<Violation> {
     let mut digests = HashMap::new();
@@ -24,7 +24,7 @@ pub fn check(history: &History) -> Vec<Violation> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checker::made::Made;
+    use crate::workload::checker::made::Made;
 
     #[test]
     fn two_states_at_one_index_are_rejected() {

@@ -10,7 +10,7 @@ use tokio::sync::broadcast;
 
 use crate::clock::{Clock, ClockReading, LeaseClock};
 use crate::domain::{
-    Ask, Change, Command, Counters, Judgement, Lease, Limits, LogTime, Outcome, RoomId, RoomView, Rooms, Stamp,
+    Ask, Command, Counters, Judgement, Lease, Limits, LogTime, Outcome, RoomEvent, RoomId, RoomView, Rooms, Stamp,
     StateDigest,
 };
 use crate::raft_types::{LogId, StoredMembership};
@@ -23,7 +23,7 @@ const WATCHED_UNSWEPT: usize = 64;
 
 /// Shared by the state machine, which writes, and everybody who reads.
 #[derive(Clone)]
-pub struct Applied {
+pub struct Replica {
     state: Arc<Mutex<State>>,
     clock: Arc<dyn Clock>,
 }
@@ -54,7 +54,7 @@ pub struct Position {
     pub live_leases: u64,
 }
 
-impl Applied {
+impl Replica {
     /// State as it was recovered.
     pub fn new(rooms: Rooms, applied: Option<LogId>, membership: StoredMembership, clock: Arc<dyn Clock>) -> Self {
         let mut lease_clock = LeaseClock::default();
@@ -202,7 +202,7 @@ impl State {
         }
     }
 
-    fn publish(&self, changes: &[Change]) {
+    fn publish(&self, changes: &[RoomEvent]) {
         if self.watched.is_empty() {
             return;
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{Violation, sightings};
-use crate::history::{Answer, Asked, History, LEASE, Moment, Seen};
+use crate::workload::history::{Answer, Asked, History, LEASE, Moment, Seen};
 
 /// What was tried with one key.
 #[derive(Debug, Default)]
@@ -58,7 +58,7 @@ pub fn check(history: &History) -> Vec<Violation> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checker::made::Made;
+    use crate::workload::checker::made::Made;
 
     #[test]
     fn a_key_that_wins_twice_is_rejected() {

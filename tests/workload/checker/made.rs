@@ -1,6 +1,6 @@
 //! Histories made by hand, in milliseconds, in one room unless another is named.
 
-use crate::history::{
+use crate::workload::history::{
     Answer, Asked, Attempt, Fault, History, LEASE, MILLI, Moment, SECOND, Sample, Seen, Stop, WatchEvent,
 };
 
@@ -138,7 +138,7 @@ impl Made {
         self
     }
 
-    pub fn rest(mut self, change: impl FnOnce(&mut crate::history::Rest)) -> Self {
+    pub fn rest(mut self, change: impl FnOnce(&mut crate::workload::history::Rest)) -> Self {
         change(&mut self.history.rest);
         self
     }

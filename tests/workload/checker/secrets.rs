@@ -1,7 +1,7 @@
 //! No lease secret and no key is anywhere but in answers.
 
 use super::Violation;
-use crate::history::History;
+use crate::workload::history::History;
 
 pub fn check(history: &History) -> Vec<Violation> {
     let leaks = history.rest.leaks.iter();
@@ -11,7 +11,7 @@ pub fn check(history: &History) -> Vec<Violation> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checker::made::Made;
+    use crate::workload::checker::made::Made;
 
     #[test]
     fn a_leak_is_rejected_and_none_accepted() {

@@ -2,7 +2,7 @@
 //! while nothing is done to the nodes. A renewal that is answered has made the lease as long as it was asked to.
 
 use super::{Violation, is_calm};
-use crate::history::{Answer, Asked, Attempt, GUARD, History, LEASE, Moment, SECOND, Seen};
+use crate::workload::history::{Answer, Asked, Attempt, GUARD, History, LEASE, Moment, SECOND, Seen};
 
 /// Whoever waits for so long, at a time when all nodes serve, hears of an outcome, on one busy machine.
 const ANSWERED_WITHIN: Moment = 2 * SECOND;
@@ -44,7 +44,7 @@ fn is_documented(attempt: &Attempt) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checker::made::Made;
+    use crate::workload::checker::made::Made;
 
     #[test]
     fn no_outcome_in_calm_time_is_rejected() {

@@ -6,9 +6,9 @@ use crate::domain::{Campaign, ContenderId, FencingToken, LeaseDuration, Nonce, S
 fn a_snapshot_is_told_to_the_watchers_of_rooms_that_it_changes() {
     let room = |name: &str| RoomId::new(name).unwrap();
     let clock = SystemClock::start().unwrap();
-    let applied = Applied::new(Rooms::default(), None, StoredMembership::default(), clock);
-    let (_, mut vacant) = applied.watch(&room("stays-vacant"));
-    let (_, mut held) = applied.watch(&room("is-held-now"));
+    let replica = Replica::new(Rooms::default(), None, StoredMembership::default(), clock);
+    let (_, mut vacant) = replica.watch(&room("stays-vacant"));
+    let (_, mut held) = replica.watch(&room("is-held-now"));
 
     let campaign = Campaign {
         room: room("is-held-now"),
@@ -20,24 +20,24 @@ fn a_snapshot_is_told_to_the_watchers_of_rooms_that_it_changes() {
     };
     let lease = Lease::grant(&campaign, FencingToken(7), LogTime(1_000));
     let rooms = || Rooms::restore(Counters::default(), [(room("is-held-now"), lease.clone())]);
-    applied.replace(rooms(), None, StoredMembership::default());
+    replica.replace(rooms(), None, StoredMembership::default());
     assert_eq!(held.try_recv().unwrap().lease, Some(lease.clone()));
     assert!(vacant.try_recv().is_err());
 
-    applied.replace(rooms(), None, StoredMembership::default());
+    replica.replace(rooms(), None, StoredMembership::default());
     assert!(held.try_recv().is_err());
 }
 
 #[test]
 fn rooms_that_nobody_watches_any_more_do_not_pile_up() {
     let clock = SystemClock::start().unwrap();
-    let applied = Applied::new(Rooms::default(), None, StoredMembership::default(), clock);
+    let replica = Replica::new(Rooms::default(), None, StoredMembership::default(), clock);
     let room = |count: usize| RoomId::new(&format!("watched-{count}")).unwrap();
-    let kept: Vec<_> = (0..10).map(|count| applied.watch(&room(count)).1).collect();
+    let kept: Vec<_> = (0..10).map(|count| replica.watch(&room(count)).1).collect();
     for count in 0..10_000 {
-        applied.watch(&room(count));
+        replica.watch(&room(count));
     }
-    let state = applied.lock();
+    let state = replica.lock();
     assert!(state.watched.len() < 200, "{}", state.watched.len());
     assert!((0..kept.len()).all(|count| state.watched[&room(count)].receiver_count() == 1));
 }

@@ -1,7 +1,7 @@
 //! A node that cannot reach a quorum confirms nothing.
 
 use super::Violation;
-use crate::history::{Answer, Asked, History};
+use crate::workload::history::{Answer, Asked, History};
 
 pub fn check(history: &History) -> Vec<Violation> {
     let mut violations = Vec::new();
@@ -22,7 +22,7 @@ pub fn check(history: &History) -> Vec<Violation> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checker::made::Made;
+    use crate::workload::checker::made::Made;
 
     #[test]
     fn an_answer_that_no_quorum_can_have_given_is_rejected() {

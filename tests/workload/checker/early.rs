@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Lease, Says, Violation, leases, observations};
-use crate::history::{Answer, GUARD, History, LEASE, Moment, Seen, WatchEvent};
+use crate::workload::history::{Answer, GUARD, History, LEASE, Moment, Seen, WatchEvent};
 
 pub fn check(history: &History) -> Vec<Violation> {
     let mut violations = Vec::new();
@@ -68,7 +68,7 @@ fn early(lease: &Lease, what: &dyn std::fmt::Debug, at: Moment) -> Violation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checker::made::Made;
+    use crate::workload::checker::made::Made;
 
     #[test]
     fn whatever_shows_a_lease_as_ended_early_is_rejected() {

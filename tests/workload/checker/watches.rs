@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::{Violation, is_calm, leases};
-use crate::history::{History, Moment, SECOND, WatchEvent};
+use crate::workload::history::{History, Moment, SECOND, WatchEvent};
 
 /// A lease, or what a stream was open of it, that no stream leaves out, on one busy machine.
 const TOLD_AFTER: Moment = 2 * SECOND;
@@ -76,7 +76,7 @@ fn is_behind(history: &History, node: usize, won_at: Moment, ends: Moment) -> bo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checker::made::Made;
+    use crate::workload::checker::made::Made;
 
     #[test]
     fn a_stream_that_goes_back_is_rejected() {

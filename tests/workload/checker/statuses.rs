@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{Observation, Says, Violation, observations};
-use crate::history::{History, Moment};
+use crate::workload::history::{History, Moment};
 
 pub fn check(history: &History) -> Vec<Violation> {
     let mut rooms = BTreeMap::<usize, Vec<Observation>>::new();
@@ -77,8 +77,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::checker::made::Made;
-    use crate::checker::search::is_linearizable;
+    use crate::workload::checker::made::Made;
+    use crate::workload::checker::search::is_linearizable;
 
     fn observation() -> impl Strategy<Value = Observation<'static>> {
         (0..14_u64, 0..5_u64, 1..4_u64, 0..4).prop_map(|(t0, length, term, kind)| {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{Says, Violation, disturbed, leases, observations};
-use crate::history::{History, MILLI, Moment, SECOND};
+use crate::workload::history::{History, MILLI, Moment, SECOND};
 
 /// A lease that nobody may hold any more is shown no longer than this: its end is put into the log as soon as it is
 /// due, on one busy machine.
@@ -74,7 +74,7 @@ fn lost_at_most(history: &History, from: Moment, to: Moment) -> Moment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checker::made::Made;
+    use crate::workload::checker::made::Made;
 
     #[test]
     fn a_fault_that_does_not_heal_is_rejected_and_one_that_does_accepted() {

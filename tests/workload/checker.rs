@@ -25,7 +25,7 @@ mod watches;
 
 use std::fmt;
 
-use crate::history::{Answer, Asked, Attempt, Fault, GUARD, History, LEASE, Moment, SECOND, Seen};
+use crate::workload::history::{Answer, Asked, Attempt, Fault, GUARD, History, LEASE, Moment, SECOND, Seen};
 
 /// A broken promise.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,9 +8,9 @@ mod processes;
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-use crate::history::{Fault, MILLI, Moment, SECOND};
 use crate::lab::{Gear, Lab};
 use crate::outside::now;
+use crate::workload::history::{Fault, MILLI, Moment, SECOND};
 
 /// How long everything may take to serve again once a fault is undone.
 const HEALING_MAX: Moment = 30 * SECOND;

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{Violation, leases};
-use crate::history::{Answer, Asked, History, Moment};
+use crate::workload::history::{Answer, Asked, History, Moment};
 
 /// Also gives the smallest time between two beliefs.
 pub fn check(history: &History) -> (Vec<Violation>, Option<i64>) {
@@ -58,7 +58,7 @@ pub fn check(history: &History) -> (Vec<Violation>, Option<i64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checker::made::Made;
+    use crate::workload::checker::made::Made;
 
     #[test]
     fn a_second_holder_before_the_first_has_stopped_is_rejected() {
