@@ -16,12 +16,13 @@
 //! Log time can so run slow, by what passes between the last entry of a reign and the next raft leader's
 //! first, but never fast.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::domain::{LogTime, Stamp, WallTime};
+use crate::domain::{LogTime, Stamp, WallTime, millis};
 
 /// A reading of a node's own clock: milliseconds since some moment of that process, good only for differences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -80,7 +81,7 @@ impl SystemClock {
     }
 
     fn step(&self) -> Duration {
-        let mut counter = lock(&self.counter);
+        let mut counter = self.counter.lock();
         let (raw, monotonic) = kernel_clocks();
         counter.advance(raw, monotonic);
         counter.total
@@ -98,7 +99,7 @@ impl Counter {
 
 impl Clock for SystemClock {
     fn now(&self) -> ClockReading {
-        ClockReading(u64::try_from(self.step().as_millis()).unwrap_or(u64::MAX))
+        ClockReading(millis(self.step()))
     }
 
     fn wall_time(&self) -> WallTime {
@@ -109,7 +110,7 @@ impl Clock for SystemClock {
 /// What the machine's wall clock says; 1970 if it says something earlier. For names and displays.
 pub fn wall_time_now() -> WallTime {
     let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    WallTime(u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX))
+    WallTime(millis(since_1970))
 }
 
 fn kernel_clocks() -> (Duration, Duration) {
@@ -183,11 +184,6 @@ impl LeaseClock {
     pub fn estimate(&self, now: ClockReading) -> LogTime {
         self.log_time.after(now.since(self.log_time_seen_at))
     }
-}
-
-/// A lock whose holder panicked is taken all the same: what these locks guard is replaced whole, not in steps.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ mod silence;
 mod state_machine;
 mod status;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use openraft::async_runtime::WatchReceiver;
@@ -25,6 +25,7 @@ use openraft::errors::ClientWriteError;
 use openraft::impls::ProgressResponder;
 use openraft::storage::RaftLogStorage;
 use openraft::{ServerState, SnapshotPolicy};
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -37,7 +38,7 @@ pub use state_machine::{RaftSnapshot, StateMachine};
 pub use status::RaftStatus;
 
 use crate::clock::Clock;
-use crate::domain::{Ask, Command, Judgement, Limits, Outcome, Refusal, Stamp, WallTime};
+use crate::domain::{Ask, Command, Judgement, Limits, Outcome, Refusal, Stamp, WallTime, millis};
 use crate::peer::Transport;
 use crate::raft_types::{Node, NodeId, Reply, TypeConfig};
 use crate::storage::{DataDir, LogStore, SnapshotStore, Storage};
@@ -165,7 +166,7 @@ impl Consensus {
 
     /// Makes this node say that it is not ready, whatever raft says: it waits for a cluster, or it is stopping.
     pub fn set_not_ready(&self, reason: Option<String>) {
-        *self.not_ready.lock().unwrap_or_else(PoisonError::into_inner) = reason;
+        *self.not_ready.lock() = reason;
     }
 
     /// Who decides, as far as this node knows.
@@ -311,7 +312,6 @@ fn stopped(error: impl std::fmt::Display) -> ConsensusError {
 }
 
 fn raft_config(settings: &ConsensusSettings) -> Result<openraft::Config, ConsensusError> {
-    let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     let config = openraft::Config {
         cluster_name: "quorate".into(),
         heartbeat_interval: millis(settings.heartbeat),

@@ -17,6 +17,6 @@ mod rooms;
 
 pub use command::{Ask, Campaign, Command, Judgement, Outcome, Proposal, Refusal, Renew, Resign};
 pub use ids::{ContenderId, FencingToken, InvalidId, Metadata, Nonce, RoomId, SecretHash, fencing_token_max};
-pub use log_time::{LeaseDuration, LogTime, Stamp, WallTime};
+pub use log_time::{LeaseDuration, LogTime, Stamp, WallTime, millis};
 pub use room::{Lease, RoomEvent, RoomEventKind, RoomView};
 pub use rooms::{Counters, Effect, Limits, Rooms, StateDigest, WallAnchor};

@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 pub use reports::{ErrorBody, ErrorCode, Health, HealthStatus, Member, NodeReport, RaftRole};
 pub use requests::{CampaignRequest, InvalidRequest, RenewRequest, ResignRequest, WAIT_SECONDS_MAX};
 
-use crate::domain::{ContenderId, FencingToken, Metadata, RoomId, RoomView, WallTime};
+use crate::domain::{ContenderId, FencingToken, Metadata, RoomId, RoomView, WallTime, millis};
 
 /// The version of [`WatchEvent`]'s shape.
 pub const WATCH_SCHEMA_VERSION: u8 = 1;
@@ -335,12 +335,8 @@ fn retry_after_ms(view: &RoomView) -> u64 {
     view.lease.as_ref().map_or(0, |lease| millis(lease.retry_after(view.log_time)))
 }
 
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
 /// RFC 3339 with milliseconds. A time beyond the calendar becomes its last moment.
-fn rfc_3339(time: WallTime) -> String {
+pub fn rfc_3339(time: WallTime) -> String {
     let millis = i64::try_from(time.0).unwrap_or(i64::MAX);
     let timestamp = jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::MAX);
     format!("{timestamp:.3}")

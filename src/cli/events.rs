@@ -5,14 +5,14 @@
 //! a token.
 
 use std::io::Write;
-use std::time::Duration;
 
 use serde::Serialize;
 
 use super::connect::Output;
 use super::rooms::describe;
 use crate::client::{Deadline, HolderClock, SystemHolderClock};
-use crate::wire::Leader;
+use crate::domain::{WallTime, millis};
+use crate::wire::{Leader, rfc_3339};
 
 /// The version of [`Event`]'s shape.
 pub const SCHEMA_VERSION: u8 = 1;
@@ -134,7 +134,7 @@ impl Emitter {
                 candidate_id: &self.candidate,
                 facts: &event,
                 authority,
-                observed_at: rfc_3339(millis(observed.wall)),
+                observed_at: rfc_3339(WallTime(millis(observed.wall))),
             })?
         };
         if text && line == self.last_text {
@@ -175,19 +175,10 @@ impl Emitter {
     }
 }
 
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
 fn write_line(mut to: impl Write, line: &str) -> std::io::Result<()> {
     // One write, so that lines of several processes don't mix; and nothing stays in a buffer.
     to.write_all(format!("{line}\n").as_bytes())?;
     to.flush()
-}
-
-fn rfc_3339(unix_ms: u64) -> String {
-    let timestamp = jiff::Timestamp::from_millisecond(i64::try_from(unix_ms).unwrap_or(i64::MAX));
-    format!("{:.3}", timestamp.unwrap_or(jiff::Timestamp::MAX))
 }
 
 #[cfg(test)]

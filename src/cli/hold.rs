@@ -3,8 +3,10 @@
 mod sidecar;
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::connect::{ConnectArgs, Output};
 use super::events::{Emitter, Event};
@@ -136,6 +138,6 @@ pub async fn release(leadership: Leadership, emitter: &SharedEmitter, server: &s
 }
 
 fn emit_end(emitter: &SharedEmitter, name: &'static str, server: &str, event: Event) -> std::io::Result<()> {
-    let mut emitter = emitter.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut emitter = emitter.lock();
     emitter.emit(name, server, None, event)
 }

@@ -1,10 +1,11 @@
 //! What `quorate hold` and `quorate run` have in common: the way to a leadership, and signals on it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use parking_lot::Mutex;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::connect::{ConnectArgs, advise, exit_for, parse_duration, parse_ttl};
@@ -118,7 +119,7 @@ pub fn emit(
 ) -> std::io::Result<()> {
     let term = leadership.map(|leadership| leadership.term().0);
     let authority = leadership.map(Leadership::authority);
-    let mut emitter = emitter.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut emitter = emitter.lock();
     emitter.emit(name, server, authority, Event { term, ..event })
 }
 

@@ -9,10 +9,11 @@ mod state_file;
 mod supervisor;
 
 use std::ffi::OsString;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use parking_lot::Mutex;
 
 use super::connect::{ConnectArgs, Output, parse_duration};
 use super::events::Emitter;

@@ -1,8 +1,8 @@
 //! This node, as the cluster knows it.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -42,7 +42,7 @@ impl LocalNode {
 
     /// The cluster that it belongs to, once there is one.
     pub fn cluster_id(&self) -> Option<Uuid> {
-        self.identity.lock().unwrap_or_else(PoisonError::into_inner).cluster_id()
+        self.identity.lock().cluster_id()
     }
 
     /// On whose behalf it sends.
@@ -52,7 +52,7 @@ impl LocalNode {
 
     /// Joins a cluster for good, unless this node belongs to one. It is on the disk before this returns.
     pub fn adopt_cluster(&self, cluster_id: Uuid) -> Result<(), ConsensusError> {
-        let mut identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut identity = self.identity.lock();
         if identity.cluster_id().is_none() {
             identity.set_cluster_id(cluster_id)?;
             tracing::info!(%cluster_id, node_id = self.node_id, "this node belongs to a cluster now");
@@ -62,12 +62,12 @@ impl LocalNode {
 
     /// Takes note of a message from a raft leader that this node follows.
     pub fn heard_of_raft_leader(&self) {
-        *self.raft_leader_heard_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.raft_leader_heard_at.lock() = Some(Instant::now());
     }
 
     /// Whether such a message came within the last `period`.
     pub fn has_heard_within(&self, period: Duration) -> bool {
-        let heard_at = *self.raft_leader_heard_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let heard_at = *self.raft_leader_heard_at.lock();
         heard_at.is_some_and(|at| at.elapsed() <= period)
     }
 }

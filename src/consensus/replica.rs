@@ -4,8 +4,9 @@
 //! for microseconds, but by who begins a snapshot: that one copies every lease.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::broadcast;
 
 use crate::clock::{Clock, ClockReading, LeaseClock};
@@ -71,7 +72,7 @@ impl Replica {
     fn lock(&self) -> MutexGuard<'_, State> {
         // A panic while the lock was held would be a bug in `domain`; the node's panic hook has it on record,
         // and openraft stops the node when `apply` panics.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Applies a run of entries, and says for each what it answered. `touched` gets the rooms that changed.

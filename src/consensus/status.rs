@@ -1,6 +1,5 @@
 //! How this node stands, and whether it can serve.
 
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use openraft::async_runtime::WatchReceiver;
@@ -70,7 +69,7 @@ impl Consensus {
 
     /// Whether this node can have something decided now, or why not.
     pub fn readiness(&self) -> Result<(), String> {
-        if let Some(reason) = self.not_ready.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+        if let Some(reason) = self.not_ready.lock().clone() {
             return Err(reason);
         }
         let Seen { raft_leader, raft_term, is_alone, quorum_heard, behind } = self.look()?;

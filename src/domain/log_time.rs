@@ -89,7 +89,8 @@ impl<'de> Deserialize<'de> for LeaseDuration {
     }
 }
 
-fn millis(duration: Duration) -> u64 {
+/// Whole milliseconds of a duration. More than a `u64` can hold becomes the largest one.
+pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 

@@ -15,13 +15,14 @@
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::extract::connect_info::Connected;
 use axum_server::{AddrListener, Address};
 use ipnet::IpNet;
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -172,7 +173,7 @@ impl OncePerMinute {
 
     /// Whether to let one through now.
     pub fn is_due(&self) -> bool {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         let is_due = last.is_none_or(|last| last.elapsed() >= Self::EVERY);
         if is_due {
             *last = Some(Instant::now());

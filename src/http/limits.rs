@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::FromRequestParts;
@@ -14,6 +14,7 @@ use governor::nanos::Nanos;
 use governor::state::StateStore;
 use governor::state::keyed::ShrinkableKeyedStateStore;
 use governor::{Quota, RateLimiter};
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Edge;
@@ -65,7 +66,7 @@ impl<C: Clock> Admission<C> {
         let every = if is_full { Self::SWEEP_EVERY_WHEN_FULL } else { Self::SWEEP_EVERY };
         let now = self.limiter.clock().now();
         {
-            let mut swept_at = lock(&self.swept_at);
+            let mut swept_at = self.swept_at.lock();
             if Duration::from(now.duration_since(*swept_at)) < every {
                 return;
             }
@@ -95,7 +96,7 @@ impl StateStore for Buckets {
     where
         F: Fn(Option<Nanos>) -> Result<(T, Nanos), E>,
     {
-        let mut table = lock(&self.table);
+        let mut table = self.table.lock();
         let known = table.clients.get(client).copied();
         if known.is_none() && table.clients.len() >= self.tracked_clients_max {
             let (answer, full_at) = measure(table.others)?;
@@ -110,11 +111,11 @@ impl StateStore for Buckets {
 
 impl ShrinkableKeyedStateStore<ClientKey> for Buckets {
     fn retain_recent(&self, drop_below: Nanos) {
-        lock(&self.table).clients.retain(|_, full_at| *full_at > drop_below);
+        self.table.lock().clients.retain(|_, full_at| *full_at > drop_below);
     }
 
     fn len(&self) -> usize {
-        lock(&self.table).clients.len()
+        self.table.lock().clients.len()
     }
 
     fn is_empty(&self) -> bool {
@@ -217,11 +218,6 @@ impl FromRequestParts<Arc<Edge>> for Place {
         let client = ClientKey::from_request_parts(parts, edge).await?;
         Places::of_route(&parts.extensions)?.take_for_request(client)
     }
-}
-
-/// A lock whose holder panicked is taken all the same: a count that is off by one is better than no service.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

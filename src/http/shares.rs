@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::client_address::ClientKey;
 
@@ -31,7 +33,7 @@ impl Shares {
 
     /// A lock whose holder panicked is taken all the same: a count that is off by one is better than no service.
     fn taken(&self) -> MutexGuard<'_, HashMap<ClientKey, usize>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        self.taken.lock()
     }
 }
 

@@ -5,17 +5,18 @@
 //! under way to it is given up. Its outcome is unknown; that of a question which was never sent is not.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::{AskFailure, Decision, ForwardedAsk, Transport};
 use crate::consensus::Consensus;
-use crate::domain::Ask;
+use crate::domain::{Ask, millis};
 use crate::peer::path;
 use crate::raft_types::{Node, NodeId};
 
@@ -73,7 +74,7 @@ impl Forwarder {
     }
 
     fn line_to(&self, to: NodeId) -> mpsc::Sender<Waiting> {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.lines.lock();
         let start = || {
             let (queue, waiting) = mpsc::channel(WAITING_MAX);
             tokio::spawn(serve_line(self.transport.clone(), self.consensus.clone(), to, waiting));
@@ -117,10 +118,7 @@ async fn send(transport: &Transport, consensus: &Consensus, to: NodeId, batch: V
     let Some(latest) = batch.iter().map(|waiting| waiting.deadline).max() else { return };
     let asks: Vec<ForwardedAsk> = batch
         .iter()
-        .map(|waiting| ForwardedAsk {
-            ask: waiting.ask.clone(),
-            remaining_ms: u64::try_from((waiting.deadline - now).as_millis()).unwrap_or(u64::MAX),
-        })
+        .map(|waiting| ForwardedAsk { ask: waiting.ask.clone(), remaining_ms: millis(waiting.deadline - now) })
         .collect();
     let timeout = latest - now + TRAVEL_TIME;
     let sender = consensus.local().sender();

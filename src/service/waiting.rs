@@ -1,9 +1,10 @@
 //! Campaigns that wait for a room: in order of arrival on each node, woken by changes, never polling.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedMutexGuard, oneshot};
 use tokio::time::Instant;
 
@@ -26,7 +27,7 @@ impl Queues {
     /// Returns when everybody who came before has won, given up or gone. Tokio's mutex is served in order.
     async fn come_first(&self, room: &RoomId) -> OwnedMutexGuard<()> {
         let queue = {
-            let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut rooms = self.rooms.lock();
             rooms.retain(|_, queue| Arc::strong_count(queue) > 1);
             rooms.entry(room.clone()).or_default().clone()
         };

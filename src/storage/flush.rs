@@ -6,9 +6,9 @@
 //! and entries on the disk is the order in which raft gave them.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -138,7 +138,7 @@ impl Flusher {
         let (done, flushed) = sync_channel(1);
         let syncs_itself = self.shared.dir.disk().log_syncs_itself();
         let (result, is_new, held) = {
-            let mut log = self.shared.log.write().unwrap_or_else(PoisonError::into_inner);
+            let mut log = self.shared.log.write();
             self.flushed.last_index = log.log_state().last().map(|last| last.0.index);
             self.flushed.open_chunk = *log.stat().open_chunk.chunk_id;
             // Nothing in a new file is acknowledged before the watermark knows that the file exists; otherwise

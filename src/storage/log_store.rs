@@ -7,14 +7,15 @@
 use std::fmt::Debug;
 use std::io;
 use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use openraft::entry::RaftEntry;
 use openraft::storage::{IOFlushed, LogState, RaftLogStorage};
 use openraft::{OptionalSend, RaftLogReader};
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use raft_log::RaftLog;
 use raft_log::api::raft_log_writer::RaftLogWriter;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -89,7 +90,7 @@ impl Shared {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, RaftLog<LogTypes>> {
-        self.log.read().unwrap_or_else(PoisonError::into_inner)
+        self.log.read()
     }
 
     /// The log, to be changed. `change` fails for good: raft-log's memory may have it in part.
@@ -97,7 +98,7 @@ impl Shared {
         if let Some(failure) = self.failure() {
             return Err(failure.into());
         }
-        let mut log: RwLockWriteGuard<'_, _> = self.log.write().unwrap_or_else(PoisonError::into_inner);
+        let mut log: RwLockWriteGuard<'_, _> = self.log.write();
         change(&mut log).inspect_err(|error| self.fail(&error.to_string()))
     }
 }

@@ -14,10 +14,11 @@ mod incoming;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::{Stream, stream};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tracing::warn;
@@ -100,7 +101,7 @@ impl SnapshotStore {
 
     /// The newest snapshot. It was read whole when the store was opened, or written since.
     pub fn current(&self) -> Option<SnapshotFile> {
-        self.inner.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.inner.current.lock().clone()
     }
 
     /// Writes a snapshot, and removes older ones. The leases come ordered by room.
@@ -178,7 +179,7 @@ impl SnapshotStore {
     /// be slower than the one who receives them. Says what there is from then on. The lock is held all the while, so
     /// that two who finish at once do not remove each other's.
     fn publish(&self, aside: &Aside, mut snapshot: SnapshotFile) -> Result<SnapshotFile, StorageError> {
-        let mut current = self.inner.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.inner.current.lock();
         if let Some(newer) = current.as_ref().filter(|current| current.is_newer_than(&snapshot)) {
             return Ok(newer.clone());
         }

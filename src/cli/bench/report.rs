@@ -6,6 +6,8 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde_json::json;
 
+use crate::domain::millis;
+
 /// What one run saw.
 #[derive(Debug, Clone)]
 pub struct Sample {
@@ -127,7 +129,7 @@ impl Report {
                 "op": run.op,
                 "connections": run.connections,
                 "ops": run.sample.latencies_us.len(),
-                "elapsed_ms": u64::try_from(run.sample.elapsed.as_millis()).unwrap_or(u64::MAX),
+                "elapsed_ms": millis(run.sample.elapsed),
                 "ops_per_second": run.sample.ops_per_second(),
                 "p50_ms": measured(run.sample.percentile_ms(50.0)),
                 "p99_ms": measured(run.sample.percentile_ms(99.0)),
@@ -139,7 +141,7 @@ impl Report {
             "schema_version": 1,
             "version": env!("CARGO_PKG_VERSION"),
             "urls": self.urls,
-            "duration_ms": u64::try_from(self.duration.as_millis()).unwrap_or(u64::MAX),
+            "duration_ms": millis(self.duration),
             "runs": self.runs.iter().map(run).collect::<Vec<_>>(),
             "notes": self.notes(),
         })

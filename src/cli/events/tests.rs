@@ -17,7 +17,7 @@ fn a_line_has_the_names_that_supervisors_know() {
         candidate_id: "worker-a",
         facts: &facts,
         authority: Some(authority),
-        observed_at: rfc_3339(1_500),
+        observed_at: rfc_3339(WallTime(1_500)),
     };
     let expected: Value = json!({
         "schema_version": 1, "sequence": 1, "event": "leader", "kind": "election", "name": "nightly-report",

@@ -4,7 +4,7 @@
 //! unknown, never stale: the leader-elector sidecars of old went on naming leaders that were long gone.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -13,6 +13,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures::StreamExt;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 use crate::client::{Deadline, Election, HolderClock, Observer, SystemHolderClock};
@@ -71,7 +72,7 @@ impl Sidecar {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn view(&self) -> View {
@@ -140,7 +141,7 @@ async fn status(State(sidecar): State<Sidecar>) -> Response {
 }
 
 fn millis(duration: Duration) -> Value {
-    json!(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+    json!(crate::domain::millis(duration))
 }
 
 fn text(status: StatusCode, body: &str) -> Response {

@@ -19,6 +19,7 @@ use crate::cli::hold::release;
 use crate::cli::lead::{SharedEmitter, Signals, emit, end_event};
 use crate::cli::{Exit, Failure};
 use crate::client::{HolderClock, Leadership, LeadershipState, LossReason, Standing, SystemHolderClock};
+use crate::domain::millis;
 
 /// How long a group may take to vanish after KILL. The kernel needs a moment for each process, and longer for one
 /// that hangs in a disk or a network file system.
@@ -259,7 +260,7 @@ fn write_state(file: &StateFile, leadership: &Leadership, standing: &Standing) -
         candidate_id: leadership.candidate().as_str(),
         term: leadership.term().0,
         expires_at: &standing.expires_at,
-        authority_ends_continuous_ms: u64::try_from(ends.as_millis()).unwrap_or(u64::MAX),
+        authority_ends_continuous_ms: millis(ends),
         renewals: standing.renewals,
     })
 }
