@@ -4,10 +4,10 @@
 use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse, TransferLeaderRequest, VoteRequest, VoteResponse};
 use quorate::codec;
 use quorate::domain::{
-    Ask, Command, FencingToken, LeaseDuration, LogTime, Metadata, Outcome, Refusal, Renew, Resign, RoomView,
-    SecretHash, Stamp, WallAnchor, WallTime,
+    Change, Command, FencingToken, LeaseDuration, LogTime, Metadata, Operation, Outcome, Refusal, Renew, Resign,
+    RoomView, SecretHash, Stamp, WallAnchor, WallTime,
 };
-use quorate::peer::{AskFailure, Decision, ForwardedAsk, PeerIdentity, SnapshotHead};
+use quorate::peer::{Decision, ForwardedOperation, PeerIdentity, SnapshotHead, Undecided};
 use quorate::raft_types::{TypeConfig, Vote};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -55,11 +55,11 @@ fn commands_are_written_as_ever() {
 }
 
 #[test]
-fn questions_and_decisions_are_written_as_ever() {
-    let asks =
-        [Ask::Campaign(campaign(1)), Ask::Renew(renew_request()), Ask::Resign(resign_request()), Ask::View(room(5))];
-    let asks: Vec<ForwardedAsk> = asks.into_iter().map(|ask| ForwardedAsk { ask, remaining_ms: 4_900 }).collect();
-    as_ever("forwarded_asks.bin", &asks);
+fn operations_and_decisions_are_written_as_ever() {
+    let changes = [Change::Campaign(campaign(1)), Change::Renew(renew_request()), Change::Resign(resign_request())];
+    let operations = changes.into_iter().map(Operation::Change).chain([Operation::View(room(5))]);
+    let forwarded = |operation| ForwardedOperation { operation, remaining_ms: 4_900 };
+    as_ever("forwarded_operations.bin", &operations.map(forwarded).collect::<Vec<_>>());
     let decisions: Vec<Decision> = vec![
         Ok(Outcome::Granted(view())),
         Ok(Outcome::Occupied(view())),
@@ -72,8 +72,8 @@ fn questions_and_decisions_are_written_as_ever() {
         Ok(Outcome::Refused(Refusal::CapacityReached)),
         Ok(Outcome::Refused(Refusal::StaleStamp)),
         Ok(Outcome::Refused(Refusal::NotReady)),
-        Err(AskFailure::NotDecided),
-        Err(AskFailure::OutcomeUnknown),
+        Err(Undecided::NothingProposed),
+        Err(Undecided::OutcomeUnknown),
     ];
     as_ever("decisions.bin", &decisions);
 }
