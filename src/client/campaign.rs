@@ -8,14 +8,16 @@ use secrecy::SecretString;
 use zeroize::Zeroizing;
 
 use super::backoff::{Backoff, random_share};
+use super::caller::Call;
+use super::election::Election;
 use super::error::ClientError;
+use super::handle::Client;
+use super::held_lease::Granted;
 use super::holder_clock::Deadline;
 use super::leadership::Leadership;
-use super::retry::Call;
-use super::{Client, Election};
 use crate::domain::{ContenderId, LeaseDuration, Metadata};
 use crate::random::{SystemRandom, random_bytes};
-use crate::wire::{CampaignRequest, CampaignResponse, Follower, Won};
+use crate::wire::{CampaignRequest, CampaignResponse, Follower};
 
 /// How long a node is asked to hold a waiting campaign. A node that hangs is noticed after this and a little.
 const LONG_POLL: Duration = Duration::from_secs(15);
@@ -51,18 +53,6 @@ pub enum Waiting<'a> {
     OtherLeads(&'a Follower),
     /// No node could decide; it is tried again.
     Trouble(&'a ClientError),
-}
-
-/// A lease that nobody renews: its owner has to.
-#[derive(Debug)]
-#[must_use = "the lease blocks the room until it ends"]
-pub struct Granted {
-    /// What the node answered.
-    pub won: Won,
-    /// Which node that was.
-    pub server: String,
-    /// When the lease ends, on this machine's clocks.
-    pub valid_until: Deadline,
 }
 
 /// How long to go on.
@@ -238,13 +228,5 @@ impl Campaign {
             }
             CampaignResponse::Follower(lost) => Attempt::Follower(lost),
         })
-    }
-}
-
-impl Granted {
-    /// Whether a tenth of what was granted has passed.
-    fn is_stale(&self, now: super::HolderInstant) -> bool {
-        let valid_for = Duration::from_millis(self.won.valid_for_ms);
-        self.valid_until.remaining(now) < valid_for * 9 / 10
     }
 }

@@ -8,10 +8,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::campaign::Granted;
-use super::holder_clock::Deadline;
-use super::retry::Answer;
-use super::{Election, HolderClock};
+use super::caller::Answer;
+use super::election::Election;
+use super::holder_clock::{Deadline, HolderClock, HolderInstant};
 use crate::domain::{ContenderId, FencingToken};
 use crate::wire::{LeaderToken, Won};
 
@@ -58,6 +57,26 @@ pub struct Standing {
     pub server: String,
     /// When the lease ends, by the nodes' calendar, for people.
     pub expires_at: String,
+}
+
+/// A lease that nobody renews: its owner has to.
+#[derive(Debug)]
+#[must_use = "the lease blocks the room until it ends"]
+pub struct Granted {
+    /// What the node answered.
+    pub won: Won,
+    /// Which node that was.
+    pub server: String,
+    /// When the lease ends, on this machine's clocks.
+    pub valid_until: Deadline,
+}
+
+impl Granted {
+    /// Whether a tenth of what was granted has passed.
+    pub(super) fn is_stale(&self, now: HolderInstant) -> bool {
+        let valid_for = Duration::from_millis(self.won.valid_for_ms);
+        self.valid_until.remaining(now) < valid_for * 9 / 10
+    }
 }
 
 /// What a leadership, its observers and its keeper share.

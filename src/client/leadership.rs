@@ -9,10 +9,9 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::Election;
-use super::campaign::Granted;
+use super::election::Election;
 use super::error::ClientError;
-use super::held_lease::{HeldLease, LeadershipState, LossReason};
+use super::held_lease::{Granted, HeldLease, LeadershipState, LossReason};
 use super::holder_clock::Deadline;
 use super::lease_keeper::{Farewell, keep};
 use crate::domain::{ContenderId, FencingToken, RoomId};

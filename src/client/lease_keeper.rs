@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::Election;
 use super::backoff::random_share;
+use super::caller::{Answer, Call};
+use super::election::Election;
 use super::error::ClientError;
 use super::held_lease::{HeldLease, LeadershipState, LossReason};
 use super::holder_clock::Deadline;
-use super::retry::{Answer, Call};
 use crate::wire::{ErrorCode, RenewRequest, Won};
 
 /// How often the clocks are read. Timers stand still while a machine sleeps; so none is set for longer than this.

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use futures::{Stream, StreamExt};
 
-use super::Election;
 use super::backoff::{Backoff, random_share};
+use super::caller::Call;
+use super::election::Election;
 use super::error::{ClientError, Refusal};
-use super::retry::Call;
 use crate::domain::FencingToken;
 use crate::wire::{ErrorBody, ErrorCode, RoomStatus, WatchEvent};
 

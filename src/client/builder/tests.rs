@@ -22,11 +22,3 @@ fn no_secret_goes_in_clear_to_another_machine_unless_asked_to() {
     let with_token = Client::builder().urls(["http://example.com"]).access_token("a-token".to_owned().into());
     assert!(with_token.build().is_err());
 }
-
-#[test]
-fn names_are_checked_before_anything_is_sent() {
-    let client = Client::builder().build().unwrap();
-    assert!(matches!(client.election("short"), Err(ClientError::Invalid(_))));
-    let election = client.election("nightly-report").unwrap();
-    assert!(matches!(election.campaign("no spaces"), Err(ClientError::Invalid(_))));
-}
