@@ -39,6 +39,7 @@ mod held_lease;
 mod holder_clock;
 mod leadership;
 mod lease_keeper;
+mod room_calls;
 mod watch;
 
 pub use builder::ClientBuilder;

@@ -101,9 +101,10 @@ impl ClientBuilder {
             .build()
             .map_err(|error| ClientError::Invalid(error.to_string()))?;
         let urls = urls.iter().map(|url| url.trim_end_matches('/').to_owned()).collect();
-        let (access_token, clock) = (self.access_token, self.clock);
-        let caller = Arc::new(Caller { http, urls, current: AtomicUsize::new(0), access_token, clock });
-        Ok(Client { caller, request_deadline: self.request_deadline, exposed_host })
+        let ClientBuilder { request_deadline, access_token, clock, .. } = self;
+        let current = AtomicUsize::new(0);
+        let caller = Caller { http, urls, current, access_token, exposed_host, request_deadline, clock };
+        Ok(Client { caller: Arc::new(caller) })
     }
 }
 

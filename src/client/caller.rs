@@ -34,6 +34,10 @@ pub(super) struct Caller {
     /// The place of the node to ask first.
     pub current: AtomicUsize,
     pub access_token: Option<SecretString>,
+    /// The machine to which a token would travel unencrypted, unless that is allowed.
+    pub exposed_host: Option<String>,
+    /// How long a request may take, all tries included.
+    pub request_deadline: Duration,
     pub clock: Arc<dyn HolderClock>,
 }
 
@@ -134,6 +138,19 @@ impl Caller {
             }
         }
         Err(if outcome_unknown { ClientError::OutcomeUnknown(last) } else { ClientError::Unavailable(last) })
+    }
+
+    /// When a request that starts now must have its answer.
+    pub fn deadline(&self) -> Deadline {
+        Deadline::new(self.clock.now(), self.request_deadline)
+    }
+
+    /// Fails if a token would travel unencrypted to another machine.
+    pub fn may_send_secrets(&self) -> Result<(), ClientError> {
+        match self.exposed_host.clone() {
+            None => Ok(()),
+            Some(host) => Err(ClientError::Cleartext { host }),
+        }
     }
 
     fn time_for_one_try(&self, remaining: Duration, call: &Call<'_>) -> Duration {

@@ -8,13 +8,11 @@ use secrecy::SecretString;
 use zeroize::Zeroizing;
 
 use super::backoff::{Backoff, random_share};
-use super::caller::Call;
-use super::election::Election;
 use super::error::ClientError;
-use super::handle::Client;
 use super::held_lease::Granted;
-use super::holder_clock::Deadline;
+use super::holder_clock::{Deadline, HolderClock};
 use super::leadership::Leadership;
+use super::room_calls::RoomCalls;
 use crate::domain::{ContenderId, LeaseDuration, Metadata};
 use crate::random::{SystemRandom, random_bytes};
 use crate::wire::{CampaignRequest, CampaignResponse, Follower};
@@ -29,7 +27,7 @@ const LONG_POLL_SLACK: Duration = Duration::from_secs(1);
 /// A campaign that hasn't been sent yet.
 #[must_use = "a campaign does nothing until it is tried"]
 pub struct Campaign {
-    election: Election,
+    calls: RoomCalls,
     request: CampaignRequest,
     /// Made with the campaign: the lease that a lost answer granted is found again by it, at any node.
     idempotency_key: SecretString,
@@ -65,22 +63,22 @@ enum Patience {
 }
 
 impl Patience {
-    fn remaining(self, client: &Client) -> Duration {
+    fn remaining(self, clock: &dyn HolderClock) -> Duration {
         match self {
             Patience::Once => Duration::ZERO,
-            Patience::Until(deadline) => deadline.remaining(client.caller.clock.now()),
+            Patience::Until(deadline) => deadline.remaining(clock.now()),
             Patience::Endless => Duration::MAX,
         }
     }
 }
 
 impl Campaign {
-    pub(super) fn new(election: Election, contender: ContenderId) -> Campaign {
+    pub(super) fn new(calls: RoomCalls, contender: ContenderId) -> Campaign {
         let key = Zeroizing::new(random_bytes::<32>(&SystemRandom));
         let request =
             CampaignRequest { candidate_id: contender, ttl_seconds: None, metadata: None, wait_seconds: None };
         Campaign {
-            election,
+            calls,
             request,
             idempotency_key: SecretString::from(URL_SAFE_NO_PAD.encode(*key)),
             on_waiting: Box::new(|_| {}),
@@ -141,7 +139,7 @@ impl Campaign {
     /// # Errors
     /// If waiting doesn't help, or no node could decide when the time was over.
     pub async fn wait_timeout(self, patience: Duration) -> Result<Attempt<Leadership>, ClientError> {
-        let until = Deadline::new(self.election.client.caller.clock.now(), patience);
+        let until = Deadline::new(self.calls.caller.clock.now(), patience);
         self.lead(Patience::Until(until)).await
     }
 
@@ -150,27 +148,26 @@ impl Campaign {
     /// # Errors
     /// As there.
     pub async fn unattended(self, patience: Duration) -> Result<Attempt<Granted>, ClientError> {
-        let until = Deadline::new(self.election.client.caller.clock.now(), patience);
+        let until = Deadline::new(self.calls.caller.clock.now(), patience);
         self.campaign(if patience.is_zero() { Patience::Once } else { Patience::Until(until) }).await
     }
 
     async fn lead(self, patience: Patience) -> Result<Attempt<Leadership>, ClientError> {
         Ok(match self.campaign(patience).await? {
-            Attempt::Won(granted) => Attempt::Won(Leadership::start(self.election, granted)),
+            Attempt::Won(granted) => Attempt::Won(Leadership::start(self.calls, granted)),
             Attempt::Follower(lost) => Attempt::Follower(lost),
         })
     }
 
     async fn campaign(&self, patience: Patience) -> Result<Attempt<Granted>, ClientError> {
-        let client = &self.election.client;
-        let clock = &client.caller.clock;
+        let clock = &*self.calls.caller.clock;
         let mut backoff = Backoff::new();
         // First without a wait: who waits wants to know for whom.
         let mut long_poll = Duration::ZERO;
         loop {
             let asked_at = clock.now();
             let answer = self.ask(long_poll).await;
-            let remaining = patience.remaining(client);
+            let remaining = patience.remaining(clock);
             match answer {
                 // Most of a lease that was granted while the node held this request may have passed before the
                 // answer came. The same question again says what is left, counted from a later moment.
@@ -199,7 +196,7 @@ impl Campaign {
                     tokio::time::sleep(pause.min(remaining)).await;
                 }
             }
-            let whole_seconds = patience.remaining(client).min(LONG_POLL).as_secs();
+            let whole_seconds = patience.remaining(clock).min(LONG_POLL).as_secs();
             long_poll = Duration::from_secs(whole_seconds);
         }
     }
@@ -211,16 +208,7 @@ impl Campaign {
     }
 
     async fn ask(&self, long_poll: Duration) -> Result<Attempt<Granted>, ClientError> {
-        let Election { client, room } = &self.election;
-        let wait_seconds = u8::try_from(long_poll.as_secs()).ok().filter(|seconds| *seconds > 0);
-        let request = CampaignRequest { wait_seconds, ..self.request.clone() };
-        let call = Call {
-            idempotency_key: Some(&self.idempotency_key),
-            long_poll,
-            ..Call::post(format!("/elections/{room}/campaign"), &request)
-        };
-        let deadline = Deadline::new(client.caller.clock.now(), client.request_deadline + long_poll);
-        let answer = client.caller.call(&call, deadline).await?;
+        let answer = self.calls.campaign(&self.request, &self.idempotency_key, long_poll).await?;
         Ok(match answer.body {
             CampaignResponse::Won(won) => {
                 let valid_until = Deadline::new(answer.sent_at, Duration::from_millis(won.valid_for_ms));

@@ -2,26 +2,23 @@
 
 use futures::Stream;
 
-use super::caller::Call;
 use super::campaign::Campaign;
 use super::error::ClientError;
-use super::handle::Client;
-use super::holder_clock::Deadline;
+use super::room_calls::RoomCalls;
 use super::watch;
 use crate::domain::{ContenderId, RoomId};
-use crate::wire::{ErrorCode, LeaderToken, ResignRequest, Resigned, RoomStatus, WatchEvent};
+use crate::wire::{LeaderToken, Resigned, RoomStatus, WatchEvent};
 
 /// One room.
 #[derive(Clone)]
 pub struct Election {
-    pub(super) client: Client,
-    pub(super) room: RoomId,
+    pub(super) calls: RoomCalls,
 }
 
 impl Election {
     /// Which room.
     pub fn room(&self) -> &RoomId {
-        &self.room
+        &self.calls.room
     }
 
     /// Who leads, by a linearizable read.
@@ -29,8 +26,7 @@ impl Election {
     /// # Errors
     /// See [`ClientError`].
     pub async fn status(&self) -> Result<RoomStatus, ClientError> {
-        let call = Call::get(format!("/elections/{}", self.room));
-        Ok(self.client.caller.call(&call, self.client.deadline()).await?.body)
+        self.calls.status().await
     }
 
     /// How the room stands now, and again at each change, for as long as the stream is polled.
@@ -55,7 +51,7 @@ impl Election {
     /// # Ok(()) }) }
     /// ```
     pub fn watch(&self) -> impl Stream<Item = Result<WatchEvent, ClientError>> + Send + use<> {
-        watch::watch(self.clone())
+        watch::watch(self.calls.clone())
     }
 
     /// A campaign of this candidate. Nothing is sent yet.
@@ -64,8 +60,8 @@ impl Election {
     /// If `candidate` isn't 1 to 64 characters of `A-Z a-z 0-9 . _ : @ -`, or if tokens would be sent in clear to
     /// another machine.
     pub fn campaign(&self, candidate: &str) -> Result<Campaign, ClientError> {
-        self.client.may_send_secrets()?;
-        Ok(Campaign::new(self.clone(), ContenderId::new(candidate)?))
+        self.calls.caller.may_send_secrets()?;
+        Ok(Campaign::new(self.calls.clone(), ContenderId::new(candidate)?))
     }
 
     /// Ends a lease that nobody keeps here any more, by its token. `None` if it had ended already.
@@ -73,22 +69,8 @@ impl Election {
     /// # Errors
     /// See [`ClientError`]. After `OutcomeUnknown` the room may be vacant.
     pub async fn resign(&self, token: LeaderToken) -> Result<Option<Resigned>, ClientError> {
-        self.client.may_send_secrets()?;
-        self.resign_by(token, self.client.deadline()).await
-    }
-
-    pub(super) async fn resign_by(
-        &self,
-        token: LeaderToken,
-        deadline: Deadline,
-    ) -> Result<Option<Resigned>, ClientError> {
-        let call = Call::post(format!("/elections/{}/resign", self.room), &ResignRequest { leader_token: token });
-        match self.client.caller.call(&call, deadline).await {
-            Ok(answer) => Ok(Some(answer.body)),
-            // Perhaps by an earlier try of this call, whose answer was lost.
-            Err(ClientError::Refused(refusal)) if refusal.is(ErrorCode::LeaseNotCurrent) => Ok(None),
-            Err(error) => Err(error),
-        }
+        self.calls.caller.may_send_secrets()?;
+        self.calls.resign(token, self.calls.caller.deadline()).await
     }
 }
 

@@ -1,12 +1,11 @@
 //! A client of one cluster.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::caller::{Call, Caller};
 use super::election::Election;
 use super::error::ClientError;
-use super::holder_clock::Deadline;
+use super::room_calls::RoomCalls;
 use crate::domain::RoomId;
 use crate::wire::RoomCreated;
 
@@ -14,9 +13,6 @@ use crate::wire::RoomCreated;
 #[derive(Clone)]
 pub struct Client {
     pub(super) caller: Arc<Caller>,
-    pub(super) request_deadline: Duration,
-    /// To which machine a token would go in clear, if that isn't allowed.
-    pub(super) exposed_host: Option<String>,
 }
 
 impl Client {
@@ -25,7 +21,7 @@ impl Client {
     /// # Errors
     /// If `room` isn't 8 to 64 characters of `A-Z a-z 0-9 _ -`.
     pub fn election(&self, room: &str) -> Result<Election, ClientError> {
-        Ok(Election { client: self.clone(), room: RoomId::new(room)? })
+        Ok(Election { calls: RoomCalls { caller: self.caller.clone(), room: RoomId::new(room)? } })
     }
 
     /// Makes a room with an id that nobody can guess.
@@ -34,22 +30,11 @@ impl Client {
     /// See [`ClientError`].
     pub async fn create(&self) -> Result<RoomCreated, ClientError> {
         let call = Call { body: None, ..Call::post("/elections".into(), &()) };
-        Ok(self.caller.call(&call, self.deadline()).await?.body)
+        Ok(self.caller.call(&call, self.caller.deadline()).await?.body)
     }
 
     /// The node that is asked first: the one that answered last.
     pub fn server(&self) -> &str {
         self.caller.current_server()
-    }
-
-    pub(super) fn deadline(&self) -> Deadline {
-        Deadline::new(self.caller.clock.now(), self.request_deadline)
-    }
-
-    pub(super) fn may_send_secrets(&self) -> Result<(), ClientError> {
-        match self.exposed_host.clone() {
-            None => Ok(()),
-            Some(host) => Err(ClientError::Cleartext { host }),
-        }
     }
 }

@@ -9,9 +9,8 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::caller::Answer;
-use super::election::Election;
 use super::holder_clock::{Deadline, HolderClock, HolderInstant};
-use crate::domain::{ContenderId, FencingToken};
+use crate::domain::{ContenderId, FencingToken, RoomId};
 use crate::wire::{LeaderToken, Won};
 
 /// How much of a lease is for acting, in tenths. In the rest, what acted must come to its end.
@@ -81,7 +80,7 @@ impl Granted {
 
 /// What a leadership, its observers and its keeper share.
 pub(super) struct HeldLease {
-    pub election: Election,
+    pub room: RoomId,
     pub contender: ContenderId,
     pub fencing_token: FencingToken,
     pub lease_secret: LeaderToken,
@@ -108,12 +107,11 @@ impl Times {
 
 impl HeldLease {
     /// A lease that was granted just now.
-    pub fn new(election: Election, granted: Granted) -> HeldLease {
-        let clock = election.client.caller.clock.clone();
+    pub fn new(room: RoomId, clock: Arc<dyn HolderClock>, granted: Granted) -> HeldLease {
         let Granted { won, server, valid_until } = granted;
         let standing = Standing { renewals: 0, server, expires_at: won.leader.expires_at };
         HeldLease {
-            election,
+            room,
             contender: won.leader.candidate_id,
             fencing_token: won.leader.term,
             lease_secret: won.leader_token,

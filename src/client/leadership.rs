@@ -9,11 +9,11 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::election::Election;
 use super::error::ClientError;
 use super::held_lease::{Granted, HeldLease, LeadershipState, LossReason};
 use super::holder_clock::Deadline;
-use super::lease_keeper::{Farewell, keep};
+use super::lease_keeper::{Farewell, LeaseKeeper};
+use super::room_calls::RoomCalls;
 use crate::domain::{ContenderId, FencingToken, RoomId};
 use crate::wire::LeaderToken;
 
@@ -48,10 +48,10 @@ pub struct Leadership {
 
 impl Leadership {
     /// Starts to keep a lease that was granted just now.
-    pub(super) fn start(election: Election, granted: Granted) -> Leadership {
-        let lease = Arc::new(HeldLease::new(election, granted));
+    pub(super) fn start(calls: RoomCalls, granted: Granted) -> Leadership {
+        let lease = Arc::new(HeldLease::new(calls.room.clone(), calls.caller.clock.clone(), granted));
         let (stop, told_to_stop) = oneshot::channel();
-        tokio::spawn(keep(lease.clone(), told_to_stop));
+        tokio::spawn(LeaseKeeper::new(calls, lease.clone()).keep(told_to_stop));
         Leadership { lease, stop: Some(stop) }
     }
 
@@ -62,7 +62,7 @@ impl Leadership {
 
     /// Which room.
     pub fn room(&self) -> &RoomId {
-        &self.lease.election.room
+        &self.lease.room
     }
 
     /// The name that it was won under.

@@ -8,12 +8,12 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::backoff::random_share;
-use super::caller::{Answer, Call};
-use super::election::Election;
+use super::caller::Answer;
 use super::error::ClientError;
 use super::held_lease::{HeldLease, LeadershipState, LossReason};
 use super::holder_clock::Deadline;
-use crate::wire::{ErrorCode, RenewRequest, Won};
+use super::room_calls::RoomCalls;
+use crate::wire::{ErrorCode, Won};
 
 /// How often the clocks are read. Timers stand still while a machine sleeps; so none is set for longer than this.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -27,42 +27,53 @@ const RENEWAL_PAUSE: Duration = Duration::from_millis(200);
 /// Where the keeper says how a resignation went.
 pub(super) type Farewell = oneshot::Sender<Result<(), ClientError>>;
 
-/// Keeps the lease until it is lost, or until its owner gives it up or drops it.
-pub(super) async fn keep(lease: Arc<HeldLease>, mut told_to_stop: oneshot::Receiver<Farewell>) {
-    let mut last = lease.times().lease;
-    let told = loop {
-        tokio::select! {
-            biased;
-            () = lease.authority_ended() => break None,
-            told = &mut told_to_stop => break told.ok(),
-            renewal = async {
-                lease.renewal_is_due(last).await;
-                lease.renew().await
-            } => match renewal {
-                Ok(answer) => last = lease.renewed(answer),
-                Err(reason) => {
-                    lease.end(reason);
-                    break None;
-                }
-            }
-        }
-    };
-    lease.end(LossReason::Resigned);
-    let resigned = *lease.state.borrow() == LeadershipState::Lost(LossReason::Resigned);
-    if let Some(done) = told {
-        // If nobody waits for the outcome any more, nobody needs it.
-        let _ = done.send(lease.give_up(lease.election.client.request_deadline).await);
-    } else if resigned && let Err(error) = lease.give_up(FAREWELL).await {
-        tracing::debug!(room = %lease.election.room, %error, "not resigned; the lease ends by itself");
-    }
-    // After a loss nothing is sent: what the lease allowed may need the rest of it to come to its end.
+/// The task that renews one lease.
+pub(super) struct LeaseKeeper {
+    calls: RoomCalls,
+    lease: Arc<HeldLease>,
 }
 
-impl HeldLease {
+impl LeaseKeeper {
+    pub fn new(calls: RoomCalls, lease: Arc<HeldLease>) -> LeaseKeeper {
+        LeaseKeeper { calls, lease }
+    }
+
+    /// Keeps the lease until it is lost, or until its owner gives it up or drops it.
+    pub async fn keep(self, mut told_to_stop: oneshot::Receiver<Farewell>) {
+        let lease = &self.lease;
+        let mut last = lease.times().lease;
+        let told = loop {
+            tokio::select! {
+                biased;
+                () = self.authority_ended() => break None,
+                told = &mut told_to_stop => break told.ok(),
+                renewal = async {
+                    self.renewal_is_due(last).await;
+                    self.renew().await
+                } => match renewal {
+                    Ok(answer) => last = lease.renewed(answer),
+                    Err(reason) => {
+                        lease.end(reason);
+                        break None;
+                    }
+                }
+            }
+        };
+        lease.end(LossReason::Resigned);
+        let resigned = *lease.state.borrow() == LeadershipState::Lost(LossReason::Resigned);
+        if let Some(done) = told {
+            // If nobody waits for the outcome any more, nobody needs it.
+            let _ = done.send(self.give_up(self.calls.caller.request_deadline).await);
+        } else if resigned && let Err(error) = self.give_up(FAREWELL).await {
+            tracing::debug!(room = %self.calls.room, %error, "not resigned; the lease ends by itself");
+        }
+        // After a loss nothing is sent: what the lease allowed may need the rest of it to come to its end.
+    }
+
     /// Returns when the safety deadline has passed, or the leadership is over.
     async fn authority_ended(&self) {
         loop {
-            let remaining = self.remaining();
+            let remaining = self.lease.remaining();
             if remaining.is_zero() {
                 return;
             }
@@ -74,7 +85,7 @@ impl HeldLease {
     async fn renewal_is_due(&self, last: Deadline) {
         let due = last.at_share(|valid_for| random_share().jitter(valid_for / 3));
         loop {
-            let remaining = due.remaining(self.clock.now());
+            let remaining = due.remaining(self.lease.clock.now());
             if remaining.is_zero() {
                 return;
             }
@@ -84,14 +95,12 @@ impl HeldLease {
 
     /// Asks all nodes in turn until one has renewed, or one proves that there is nothing to renew.
     async fn renew(&self) -> Result<Answer<Won>, LossReason> {
-        let Election { client, room } = &self.election;
-        let request = RenewRequest { leader_token: self.lease_secret.clone(), ttl_seconds: None, metadata: None };
-        let call = Call::post(format!("/elections/{room}/renew"), &request);
+        let RoomCalls { caller, room } = &self.calls;
         let mut refusals = 0;
         loop {
-            let deadline = self.times().authority;
-            match client.caller.call::<Won>(&call, deadline).await {
-                Ok(answer) if answer.body.leader.term == self.fencing_token && answer.body.valid_for_ms > 0 => {
+            let deadline = self.lease.times().authority;
+            match self.calls.renew(&self.lease.lease_secret, deadline).await {
+                Ok(answer) if answer.body.leader.term == self.lease.fencing_token && answer.body.valid_for_ms > 0 => {
                     return Ok(answer);
                 }
                 Ok(_) => return Err(LossReason::NotCurrent),
@@ -101,10 +110,10 @@ impl HeldLease {
                 Err(ClientError::Refused(refusal)) if !refusal.may_pass() => {
                     // One node may have other settings than the rest, as while they are changed on one after the other.
                     refusals += 1;
-                    if refusals == client.caller.urls.len() {
+                    if refusals == caller.urls.len() {
                         return Err(LossReason::Rejected { code: refusal.code });
                     }
-                    client.caller.leave(client.caller.current_server());
+                    caller.leave(caller.current_server());
                 }
                 Err(error) => tracing::debug!(%room, %error, "not renewed yet"),
             }
@@ -114,11 +123,12 @@ impl HeldLease {
 
     /// Tells the nodes. Nobody else may lead before the lease ends, so there is no point in trying longer.
     async fn give_up(&self, longest: Duration) -> Result<(), ClientError> {
-        let now = self.clock.now();
-        let remaining = self.times().lease.remaining(now).min(longest);
+        let now = self.lease.clock.now();
+        let remaining = self.lease.times().lease.remaining(now).min(longest);
         if remaining.is_zero() {
             return Ok(());
         }
-        self.election.resign_by(self.lease_secret.clone(), Deadline::new(now, remaining)).await.map(|_| ())
+        let deadline = Deadline::new(now, remaining);
+        self.calls.resign(self.lease.lease_secret.clone(), deadline).await.map(|_| ())
     }
 }

@@ -10,9 +10,8 @@ use std::time::Duration;
 use futures::{Stream, StreamExt};
 
 use super::backoff::{Backoff, random_share};
-use super::caller::Call;
-use super::election::Election;
 use super::error::{ClientError, Refusal};
+use super::room_calls::RoomCalls;
 use crate::domain::FencingToken;
 use crate::wire::{ErrorBody, ErrorCode, RoomStatus, WatchEvent};
 
@@ -26,8 +25,8 @@ const EVENT_BYTES_MAX: usize = 64 * 1024;
 type Bytes = Pin<Box<dyn Stream<Item = Result<Vec<u8>, ()>> + Send>>;
 
 /// See [`Election::watch`].
-pub(super) fn watch(election: Election) -> impl Stream<Item = Result<WatchEvent, ClientError>> + Send + use<> {
-    let reader = Reader { election, source: None, backoff: Backoff::new(), seen: FencingToken(0), failed: false };
+pub(super) fn watch(calls: RoomCalls) -> impl Stream<Item = Result<WatchEvent, ClientError>> + Send + use<> {
+    let reader = Reader { calls, source: None, backoff: Backoff::new(), seen: FencingToken(0), failed: false };
     futures::stream::unfold(reader, |mut reader| async move {
         if reader.failed {
             return None;
@@ -39,7 +38,7 @@ pub(super) fn watch(election: Election) -> impl Stream<Item = Result<WatchEvent,
 }
 
 struct Reader {
-    election: Election,
+    calls: RoomCalls,
     source: Option<Source>,
     backoff: Backoff,
     /// The highest term that was passed on.
@@ -65,7 +64,7 @@ impl Reader {
             match source.next_event().await {
                 Some(event) => {
                     let first = std::mem::take(&mut source.is_fresh);
-                    let event = if first { re_read(&self.election, event).await } else { event };
+                    let event = if first { re_read(&self.calls, event).await } else { event };
                     let term = event.leader.as_ref().map(|leader| leader.term);
                     if term.is_some_and(|term| term < self.seen) {
                         continue;
@@ -76,8 +75,8 @@ impl Reader {
                 }
                 None => {
                     let server = std::mem::take(&mut source.server);
-                    tracing::debug!(%server, room = %self.election.room, "the watch stream ended; another is opened");
-                    self.election.client.caller.leave(&server);
+                    tracing::debug!(%server, room = %self.calls.room, "the watch stream ended; another is opened");
+                    self.calls.caller.leave(&server);
                     self.source = None;
                 }
             }
@@ -86,8 +85,8 @@ impl Reader {
 
     /// Tries nodes until one opens a stream.
     async fn connect(&mut self) -> Result<(), ClientError> {
-        let caller = self.election.client.caller.clone();
-        let call = Call::get(format!("/elections/{}/watch", self.election.room));
+        let caller = self.calls.caller.clone();
+        let call = self.calls.watch();
         for tries in 1_usize.. {
             let server = caller.current_server().to_owned();
             let opened = tokio::time::timeout(OPEN_DEADLINE, caller.request(&server, &call).send()).await;
@@ -121,8 +120,8 @@ impl Reader {
 }
 
 /// What a node shows first may be old. What the cluster agrees on isn't, if it can be had.
-async fn re_read(election: &Election, shown: WatchEvent) -> WatchEvent {
-    match election.status().await {
+async fn re_read(calls: &RoomCalls, shown: WatchEvent) -> WatchEvent {
+    match calls.status().await {
         Ok(RoomStatus { status, leader, retry_after_ms, .. }) => WatchEvent { status, leader, retry_after_ms, ..shown },
         Err(error) => {
             tracing::debug!(%error, "no fresh read; what the node shows has to do");

@@ -8,6 +8,8 @@ fn every_node_gets_a_try_before_the_deadline() {
         urls: ["http://a", "http://b", "http://c"].map(String::from).to_vec(),
         current: AtomicUsize::new(0),
         access_token: None,
+        exposed_host: None,
+        request_deadline: Duration::from_secs(10),
         clock: Arc::new(SystemHolderClock),
     };
     let mut call = Call::get("/".into());

@@ -1,3 +1,4 @@
+use super::super::handle::Client;
 use super::*;
 
 #[test]
