@@ -45,7 +45,7 @@ mod watch;
 pub use builder::ClientBuilder;
 pub use campaign::{Attempt, Campaign, Waiting};
 pub use election::Election;
-pub use error::{ClientError, Refusal};
+pub use error::{ClientError, Rejection};
 pub use handle::Client;
 pub use held_lease::{Granted, LeadershipState, LossReason, Standing};
 pub use holder_clock::{Deadline, HolderClock, HolderInstant, SystemHolderClock};

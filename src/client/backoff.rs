@@ -18,30 +18,31 @@ impl Backoff {
         Backoff(PAUSE_MIN)
     }
 
-    /// `share` is 0 to 1,000.
-    pub fn next(&mut self, share: &Share) -> Duration {
+    /// `fraction` is 0 to 1,000.
+    pub fn next(&mut self, fraction: Fraction) -> Duration {
         let upper = (self.0 * 3).min(PAUSE_MAX);
-        self.0 = PAUSE_MIN + upper.saturating_sub(PAUSE_MIN) * share.0 / 1_000;
+        self.0 = PAUSE_MIN + upper.saturating_sub(PAUSE_MIN) * fraction.0 / 1_000;
         self.0
     }
 }
 
 /// A random number of thousandths, 0 to 1,000.
-pub(super) struct Share(u32);
+#[derive(Clone, Copy)]
+pub(super) struct Fraction(u32);
 
-pub(super) fn random_share() -> Share {
-    let random = u32::from(u16::from_le_bytes(random_bytes(&SystemRandom)));
-    Share(random * 1_000 / u32::from(u16::MAX))
-}
+impl Fraction {
+    pub fn random() -> Fraction {
+        let random = u32::from(u16::from_le_bytes(random_bytes(&SystemRandom)));
+        Fraction(random * 1_000 / u32::from(u16::MAX))
+    }
 
-impl Share {
     /// `duration`, give or take up to a tenth of it.
-    pub fn jitter(&self, duration: Duration) -> Duration {
+    pub fn jitter(self, duration: Duration) -> Duration {
         duration * 9 / 10 + duration * self.0 / 5_000
     }
 
     /// Up to a tenth of `duration`.
-    pub fn up_to_a_tenth_of(&self, duration: Duration) -> Duration {
+    pub fn up_to_a_tenth_of(self, duration: Duration) -> Duration {
         duration * self.0 / 10_000
     }
 }

@@ -14,8 +14,8 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
 
-use super::backoff::{Backoff, random_share};
-use super::error::{ClientError, Refusal};
+use super::backoff::{Backoff, Fraction};
+use super::error::{ClientError, Rejection};
 use super::holder_clock::{Deadline, HolderClock, HolderInstant};
 use crate::wire::{ErrorBody, ErrorCode};
 
@@ -74,9 +74,9 @@ pub(super) struct Answer<T> {
 /// How one try failed.
 enum TryError {
     /// Asking elsewhere won't help.
-    Refused(Refusal),
+    Rejected(Rejection),
     /// Another node may do better.
-    Passing { what: String, outcome_unknown: bool, retry_after: Option<Duration> },
+    AskNext { what: String, outcome_unknown: bool, retry_after: Option<Duration> },
 }
 
 impl Caller {
@@ -103,16 +103,16 @@ impl Caller {
                 tokio::time::timeout(self.time_for_one_try(remaining, call), self.try_once(server, call)).await;
             match answer {
                 Ok(Ok(body)) => return Ok(Answer { body, sent_at, server: server.clone() }),
-                Ok(Err(TryError::Refused(refusal))) if refusal.is(ErrorCode::RateLimited) => {
-                    last = format!("{server}: {}", refusal.message);
-                    asked_to_pause = refusal.retry_after;
+                Ok(Err(TryError::Rejected(rejection))) if rejection.is(ErrorCode::RateLimited) => {
+                    last = format!("{server}: {}", rejection.message);
+                    asked_to_pause = rejection.retry_after;
                     rate_limited = true;
                     if asked_to_pause.is_none_or(|pause| pause >= deadline.remaining(self.clock.now())) {
-                        return Err(ClientError::Refused(refusal));
+                        return Err(ClientError::Rejected(rejection));
                     }
                 }
-                Ok(Err(TryError::Refused(refusal))) => return Err(ClientError::Refused(refusal)),
-                Ok(Err(TryError::Passing { what, outcome_unknown: unknown, retry_after })) => {
+                Ok(Err(TryError::Rejected(rejection))) => return Err(ClientError::Rejected(rejection)),
+                Ok(Err(TryError::AskNext { what, outcome_unknown: unknown, retry_after })) => {
                     tracing::debug!(%server, path = %call.path, %what, "a try failed; the next node is asked");
                     last = format!("{server}: {what}");
                     outcome_unknown |= unknown;
@@ -132,7 +132,7 @@ impl Caller {
                 // A holder that is short of time must get several more rounds, whatever a node that can't decide
                 // advises. A rate limit is another matter: coming back early is what it is there against.
                 let pause_max = if rate_limited { remaining } else { remaining / 5 };
-                let pause = backoff.next(&random_share()).max(asked_to_pause.take().unwrap_or_default());
+                let pause = backoff.next(Fraction::random()).max(asked_to_pause.take().unwrap_or_default());
                 tokio::time::sleep(pause.min(pause_max)).await;
                 rate_limited = false;
             }
@@ -162,14 +162,14 @@ impl Caller {
 
     async fn try_once<T: DeserializeOwned>(&self, server: &str, call: &Call<'_>) -> Result<T, TryError> {
         let sent = self.request(server, call).send().await;
-        let response = sent.map_err(|error| TryError::Passing {
+        let response = sent.map_err(|error| TryError::AskNext {
             // A connection that was never made has carried nothing.
             outcome_unknown: !error.is_connect(),
             what: transport_failure(&error).to_owned(),
             retry_after: None,
         })?;
         let status = response.status();
-        let body = read_body(response).await.map_err(|what| TryError::Passing {
+        let body = read_body(response).await.map_err(|what| TryError::AskNext {
             what,
             outcome_unknown: true,
             retry_after: None,
@@ -178,12 +178,12 @@ impl Caller {
             return serde_json::from_slice(&body).map_err(|_| not_quorate(status));
         }
         match serde_json::from_slice::<ErrorBody>(&body) {
-            Ok(body) if status.is_server_error() => Err(TryError::Passing {
+            Ok(body) if status.is_server_error() => Err(TryError::AskNext {
                 outcome_unknown: body.code != ErrorCode::Unavailable.as_str(),
                 retry_after: body.retry_after_ms.map(Duration::from_millis),
-                what: Refusal::new(status.as_u16(), body).message,
+                what: Rejection::new(status.as_u16(), body).message,
             }),
-            Ok(body) if status.is_client_error() => Err(TryError::Refused(Refusal::new(status.as_u16(), body))),
+            Ok(body) if status.is_client_error() => Err(TryError::Rejected(Rejection::new(status.as_u16(), body))),
             _ => Err(not_quorate(status)),
         }
     }
@@ -230,7 +230,7 @@ fn secret_header(secret: &SecretString) -> header::HeaderValue {
 /// A proxy's error page, a captive portal, another service: neither a yes nor a no.
 fn not_quorate(status: StatusCode) -> TryError {
     let what = format!("an answer that isn't quorate's (HTTP {})", status.as_u16());
-    TryError::Passing { what, outcome_unknown: true, retry_after: None }
+    TryError::AskNext { what, outcome_unknown: true, retry_after: None }
 }
 
 fn transport_failure(error: &reqwest::Error) -> &'static str {

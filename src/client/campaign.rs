@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use secrecy::SecretString;
 use zeroize::Zeroizing;
 
-use super::backoff::{Backoff, random_share};
+use super::backoff::{Backoff, Fraction};
 use super::error::ClientError;
 use super::held_lease::Granted;
 use super::holder_clock::{Deadline, HolderClock};
@@ -92,7 +92,8 @@ impl Campaign {
     pub fn ttl(mut self, ttl: Duration) -> Result<Campaign, ClientError> {
         let whole = Some(ttl.as_secs()).filter(|_| ttl.subsec_nanos() == 0);
         let Some(duration) = whole.and_then(LeaseDuration::from_secs) else {
-            return Err(ClientError::Invalid("a TTL is 5 to 300 whole seconds".into()));
+            let (min, max) = (LeaseDuration::SECONDS_MIN, LeaseDuration::SECONDS_MAX);
+            return Err(ClientError::Invalid(format!("the TTL must be {min} to {max} whole seconds, but is {ttl:?}")));
         };
         self.request.ttl_seconds = Some(duration);
         Ok(self)
@@ -155,7 +156,7 @@ impl Campaign {
     async fn lead(self, patience: Patience) -> Result<Attempt<Leadership>, ClientError> {
         Ok(match self.campaign(patience).await? {
             Attempt::Won(granted) => Attempt::Won(Leadership::start(self.calls, granted)),
-            Attempt::Follower(lost) => Attempt::Follower(lost),
+            Attempt::Follower(follower) => Attempt::Follower(follower),
         })
     }
 
@@ -176,14 +177,14 @@ impl Campaign {
                     continue;
                 }
                 Ok(Attempt::Won(granted)) => return Ok(Attempt::Won(granted)),
-                Ok(Attempt::Follower(lost)) => {
+                Ok(Attempt::Follower(follower)) => {
                     if remaining.is_zero() {
-                        return Ok(Attempt::Follower(lost));
+                        return Ok(Attempt::Follower(follower));
                     }
-                    (self.on_waiting)(Waiting::OtherLeads(&lost));
+                    (self.on_waiting)(Waiting::OtherLeads(&follower));
                     let was_held = clock.now().since(asked_at) + LONG_POLL_SLACK >= long_poll;
                     if !was_held {
-                        tokio::time::sleep(self.time_to_ask_again(&lost).min(remaining)).await;
+                        tokio::time::sleep(self.time_to_next_try(&follower).min(remaining)).await;
                     }
                     backoff = Backoff::new();
                 }
@@ -192,7 +193,7 @@ impl Campaign {
                         return Err(error);
                     }
                     (self.on_waiting)(Waiting::Trouble(&error));
-                    let pause = backoff.next(&random_share()).max(error.retry_after().unwrap_or_default());
+                    let pause = backoff.next(Fraction::random()).max(error.retry_after().unwrap_or_default());
                     tokio::time::sleep(pause.min(remaining)).await;
                 }
             }
@@ -202,9 +203,9 @@ impl Campaign {
     }
 
     /// Later than the node says by up to a tenth of the lease, so that a crowd doesn't come back as one.
-    fn time_to_ask_again(&self, lost: &Follower) -> Duration {
+    fn time_to_next_try(&self, follower: &Follower) -> Duration {
         let lease_duration = self.request.lease_duration().as_duration();
-        Duration::from_millis(lost.retry_after_ms.max(100)) + random_share().up_to_a_tenth_of(lease_duration)
+        Duration::from_millis(follower.retry_after_ms.max(100)) + Fraction::random().up_to_a_tenth_of(lease_duration)
     }
 
     async fn ask(&self, long_poll: Duration) -> Result<Attempt<Granted>, ClientError> {
@@ -214,7 +215,7 @@ impl Campaign {
                 let valid_until = Deadline::new(answer.sent_at, Duration::from_millis(won.valid_for_ms));
                 Attempt::Won(Granted { won, server: answer.server, valid_until })
             }
-            CampaignResponse::Follower(lost) => Attempt::Follower(lost),
+            CampaignResponse::Follower(follower) => Attempt::Follower(follower),
         })
     }
 }

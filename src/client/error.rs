@@ -19,8 +19,8 @@ pub enum ClientError {
         host: String,
     },
     /// A node understood the request and says no; asking another node wouldn't help.
-    #[error("{}", refused(.0))]
-    Refused(Refusal),
+    #[error("{}", describe(.0))]
+    Rejected(Rejection),
     /// Nothing was changed, and nothing will be: no node was reached that could decide.
     #[error("no node can decide: {0}")]
     Unavailable(String),
@@ -31,7 +31,7 @@ pub enum ClientError {
 
 /// A node's reasoned no.
 #[derive(Debug, Clone)]
-pub struct Refusal {
+pub struct Rejection {
     /// HTTP status.
     pub status: u16,
     /// The stable code of the contract.
@@ -44,14 +44,14 @@ pub struct Refusal {
     pub retry_after: Option<Duration>,
 }
 
-impl Refusal {
-    pub(super) fn new(status: u16, body: ErrorBody) -> Refusal {
+impl Rejection {
+    pub(super) fn new(status: u16, body: ErrorBody) -> Rejection {
         let message = match body.details {
             Some(details) => format!("{}: {details}", body.error),
             None => body.error,
         };
         let retry_after = body.retry_after_ms.map(Duration::from_millis);
-        Refusal { status, code: body.code, message, request_id: body.request_id, retry_after }
+        Rejection { status, code: body.code, message, request_id: body.request_id, retry_after }
     }
 
     /// Whether the code is this one.
@@ -65,8 +65,8 @@ impl Refusal {
     }
 }
 
-fn refused(refusal: &Refusal) -> String {
-    let Refusal { code, message, request_id, .. } = refusal;
+fn describe(rejection: &Rejection) -> String {
+    let Rejection { code, message, request_id, .. } = rejection;
     format!("{message} ({code}, request {request_id})")
 }
 
@@ -76,7 +76,7 @@ impl ClientError {
     pub fn may_retry(&self) -> bool {
         match self {
             ClientError::Invalid(_) | ClientError::Cleartext { .. } => false,
-            ClientError::Refused(refusal) => refusal.may_pass(),
+            ClientError::Rejected(rejection) => rejection.may_pass(),
             ClientError::Unavailable(_) | ClientError::OutcomeUnknown(_) => true,
         }
     }
@@ -84,13 +84,13 @@ impl ClientError {
     /// Whether a lease may live in spite of this error: one that was held before, or one that a campaign won
     /// without hearing of it. Only a node's word that the lease is not current proves the contrary.
     pub fn may_still_hold(&self) -> bool {
-        !matches!(self, ClientError::Refused(refusal) if refusal.is(ErrorCode::LeaseNotCurrent))
+        !matches!(self, ClientError::Rejected(rejection) if rejection.is(ErrorCode::LeaseNotCurrent))
     }
 
     /// The contract's code, if a node gave one.
     pub fn code(&self) -> Option<&str> {
         match self {
-            ClientError::Refused(refusal) => Some(&refusal.code),
+            ClientError::Rejected(rejection) => Some(&rejection.code),
             _ => None,
         }
     }
@@ -98,7 +98,7 @@ impl ClientError {
     /// When it may be worth asking again, if a node said so.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            ClientError::Refused(refusal) => refusal.retry_after,
+            ClientError::Rejected(rejection) => rejection.retry_after,
             _ => None,
         }
     }

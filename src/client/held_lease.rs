@@ -101,7 +101,7 @@ pub(super) struct Times {
 
 impl Times {
     fn new(lease: Deadline) -> Times {
-        Times { authority: lease.at_share(|valid_for| valid_for * AUTHORITY_TENTHS / 10), lease }
+        Times { authority: lease.scaled(|valid_for| valid_for * AUTHORITY_TENTHS / 10), lease }
     }
 }
 

@@ -82,9 +82,9 @@ impl Deadline {
         if other.remaining(now) > self.remaining(now) { other } else { self }
     }
 
-    /// Another moment, counted from the same start: `share` makes its distance from this one's.
-    pub fn at_share(&self, share: impl FnOnce(Duration) -> Duration) -> Deadline {
-        Deadline { from: self.from, after: share(self.after) }
+    /// Another moment, counted from the same start: `scale` makes its distance from this one's.
+    pub fn scaled(&self, scale: impl FnOnce(Duration) -> Duration) -> Deadline {
+        Deadline { from: self.from, after: scale(self.after) }
     }
 }
 

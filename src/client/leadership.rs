@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::error::ClientError;
 use super::held_lease::{Granted, HeldLease, LeadershipState, LossReason};
 use super::holder_clock::Deadline;
-use super::lease_keeper::{Farewell, LeaseKeeper};
+use super::lease_keeper::{LeaseKeeper, ResignReply};
 use super::room_calls::RoomCalls;
 use crate::domain::{ContenderId, FencingToken, RoomId};
 use crate::wire::LeaderToken;
@@ -43,15 +43,15 @@ use crate::wire::LeaderToken;
 #[must_use = "dropping a leadership resigns"]
 pub struct Leadership {
     lease: Arc<HeldLease>,
-    stop: Option<oneshot::Sender<Farewell>>,
+    stop: Option<oneshot::Sender<ResignReply>>,
 }
 
 impl Leadership {
     /// Starts to keep a lease that was granted just now.
     pub(super) fn start(calls: RoomCalls, granted: Granted) -> Leadership {
         let lease = Arc::new(HeldLease::new(calls.room.clone(), calls.caller.clock.clone(), granted));
-        let (stop, told_to_stop) = oneshot::channel();
-        tokio::spawn(LeaseKeeper::new(calls, lease.clone()).keep(told_to_stop));
+        let (stop, stopped) = oneshot::channel();
+        tokio::spawn(LeaseKeeper::new(calls, lease.clone()).keep(stopped));
         Leadership { lease, stop: Some(stop) }
     }
 

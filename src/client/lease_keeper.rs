@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::backoff::random_share;
+use super::backoff::Fraction;
 use super::caller::Answer;
 use super::error::ClientError;
 use super::held_lease::{HeldLease, LeadershipState, LossReason};
@@ -16,16 +16,16 @@ use super::room_calls::RoomCalls;
 use crate::wire::{ErrorCode, Won};
 
 /// How often the clocks are read. Timers stand still while a machine sleeps; so none is set for longer than this.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const CLOCK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long a resignation that nobody waits for is tried.
-const FAREWELL: Duration = Duration::from_secs(2);
+const DROPPED_RESIGN_MAX: Duration = Duration::from_secs(2);
 
 /// Between two calls for one renewal, each of which has asked every node already.
 const RENEWAL_PAUSE: Duration = Duration::from_millis(200);
 
 /// Where the keeper says how a resignation went.
-pub(super) type Farewell = oneshot::Sender<Result<(), ClientError>>;
+pub(super) type ResignReply = oneshot::Sender<Result<(), ClientError>>;
 
 /// The task that renews one lease.
 pub(super) struct LeaseKeeper {
@@ -39,14 +39,14 @@ impl LeaseKeeper {
     }
 
     /// Keeps the lease until it is lost, or until its owner gives it up or drops it.
-    pub async fn keep(self, mut told_to_stop: oneshot::Receiver<Farewell>) {
+    pub async fn keep(self, mut stopped: oneshot::Receiver<ResignReply>) {
         let lease = &self.lease;
         let mut last = lease.times().lease;
         let told = loop {
             tokio::select! {
                 biased;
                 () = self.authority_ended() => break None,
-                told = &mut told_to_stop => break told.ok(),
+                told = &mut stopped => break told.ok(),
                 renewal = async {
                     self.renewal_is_due(last).await;
                     self.renew().await
@@ -64,7 +64,7 @@ impl LeaseKeeper {
         if let Some(done) = told {
             // If nobody waits for the outcome any more, nobody needs it.
             let _ = done.send(self.give_up(self.calls.caller.request_deadline).await);
-        } else if resigned && let Err(error) = self.give_up(FAREWELL).await {
+        } else if resigned && let Err(error) = self.give_up(DROPPED_RESIGN_MAX).await {
             tracing::debug!(room = %self.calls.room, %error, "not resigned; the lease ends by itself");
         }
         // After a loss nothing is sent: what the lease allowed may need the rest of it to come to its end.
@@ -77,26 +77,26 @@ impl LeaseKeeper {
             if remaining.is_zero() {
                 return;
             }
-            tokio::time::sleep(remaining.min(LOOK_EVERY)).await;
+            tokio::time::sleep(remaining.min(CLOCK_INTERVAL)).await;
         }
     }
 
     /// Sleeps until a third of what was granted `last` has passed, a little more or less.
     async fn renewal_is_due(&self, last: Deadline) {
-        let due = last.at_share(|valid_for| random_share().jitter(valid_for / 3));
+        let due = last.scaled(|valid_for| Fraction::random().jitter(valid_for / 3));
         loop {
             let remaining = due.remaining(self.lease.clock.now());
             if remaining.is_zero() {
                 return;
             }
-            tokio::time::sleep(remaining.min(LOOK_EVERY)).await;
+            tokio::time::sleep(remaining.min(CLOCK_INTERVAL)).await;
         }
     }
 
     /// Asks all nodes in turn until one has renewed, or one proves that there is nothing to renew.
     async fn renew(&self) -> Result<Answer<Won>, LossReason> {
         let RoomCalls { caller, room } = &self.calls;
-        let mut refusals = 0;
+        let mut rejections = 0;
         loop {
             let deadline = self.lease.times().authority;
             match self.calls.renew(&self.lease.lease_secret, deadline).await {
@@ -104,14 +104,14 @@ impl LeaseKeeper {
                     return Ok(answer);
                 }
                 Ok(_) => return Err(LossReason::NotCurrent),
-                Err(ClientError::Refused(refusal)) if refusal.is(ErrorCode::LeaseNotCurrent) => {
+                Err(ClientError::Rejected(rejection)) if rejection.is(ErrorCode::LeaseNotCurrent) => {
                     return Err(LossReason::NotCurrent);
                 }
-                Err(ClientError::Refused(refusal)) if !refusal.may_pass() => {
+                Err(ClientError::Rejected(rejection)) if !rejection.may_pass() => {
                     // One node may have other settings than the rest, as while they are changed on one after the other.
-                    refusals += 1;
-                    if refusals == caller.urls.len() {
-                        return Err(LossReason::Rejected { code: refusal.code });
+                    rejections += 1;
+                    if rejections == caller.urls.len() {
+                        return Err(LossReason::Rejected { code: rejection.code });
                     }
                     caller.leave(caller.current_server());
                 }

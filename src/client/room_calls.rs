@@ -58,7 +58,7 @@ impl RoomCalls {
         match self.caller.call(&call, deadline).await {
             Ok(answer) => Ok(Some(answer.body)),
             // An earlier try of this call may have ended the lease, and its answer was lost.
-            Err(ClientError::Refused(refusal)) if refusal.is(ErrorCode::LeaseNotCurrent) => Ok(None),
+            Err(ClientError::Rejected(rejection)) if rejection.is(ErrorCode::LeaseNotCurrent) => Ok(None),
             Err(error) => Err(error),
         }
     }

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use futures::{Stream, StreamExt};
 
-use super::backoff::{Backoff, random_share};
-use super::error::{ClientError, Refusal};
+use super::backoff::{Backoff, Fraction};
+use super::error::{ClientError, Rejection};
 use super::room_calls::RoomCalls;
 use crate::domain::FencingToken;
 use crate::wire::{ErrorBody, ErrorCode, RoomStatus, WatchEvent};
@@ -103,16 +103,16 @@ impl Reader {
                 if let Ok(Ok(body)) = body
                     && status.is_client_error()
                 {
-                    let refusal = Refusal::new(status.as_u16(), body);
-                    if !refusal.is(ErrorCode::RateLimited) {
-                        return Err(ClientError::Refused(refusal));
+                    let rejection = Rejection::new(status.as_u16(), body);
+                    if !rejection.is(ErrorCode::RateLimited) {
+                        return Err(ClientError::Rejected(rejection));
                     }
-                    asked_to_pause = refusal.retry_after.unwrap_or_default();
+                    asked_to_pause = rejection.retry_after.unwrap_or_default();
                 }
             }
             caller.leave(&server);
             if tries.is_multiple_of(caller.urls.len()) {
-                tokio::time::sleep(self.backoff.next(&random_share()).max(asked_to_pause)).await;
+                tokio::time::sleep(self.backoff.next(Fraction::random()).max(asked_to_pause)).await;
             }
         }
         Ok(())

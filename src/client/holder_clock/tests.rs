@@ -32,7 +32,7 @@ fn a_late_answer_to_an_early_request_shortens_nothing() {
     let now = at(111, 111, 111);
     assert_eq!(long.later(short, now).remaining(now), Duration::from_secs(29));
     assert_eq!(short.later(long, now).remaining(now), Duration::from_secs(29));
-    assert_eq!(long.at_share(|whole| whole / 3).remaining(now), Duration::from_secs(9));
+    assert_eq!(long.scaled(|whole| whole / 3).remaining(now), Duration::from_secs(9));
 }
 
 #[test]
