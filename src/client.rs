@@ -1,4 +1,7 @@
-//! The client: campaign for a room, keep the lease, and stop in time.
+//! Leader election for Rust programs: win a room, keep its lease, and stop in time.
+//!
+//! To get this library without the server, depend on quorate with `default-features = false, features = ["client"]`.
+//! It runs on tokio.
 //!
 //! ```
 //! # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/node.rs"));
@@ -10,23 +13,38 @@
 //! # let nodes = node;
 //! let client = Client::builder().urls(nodes).build()?;
 //! let leadership = client.election("nightly-report")?.campaign("worker-a")?.wait().await?;
-//! // Renewed in the background. If it is lost, the work is dropped at once; if not, the room is given up after it.
 //! let term = leadership.term();
+//! // The lease is renewed in the background. If it is lost, the work is dropped at once.
+//! // When the work is done, the room is given up.
 //! let report = leadership.run(write_the_report(term)).await?;
 //! # assert_eq!(report, "done");
 //! # Ok(()) }) }
 //! ```
 //!
-//! What a holder can rely on:
+//! # From a client to a leadership
 //!
-//! - It stops early, never late. Authority ends at 80 % of the lease, counted from before the first byte of the
-//!   request that won or renewed it, on clocks that count suspends ([`holder_clock`](HolderClock)). The other
-//!   20 % are for the work to stop.
-//! - A node that fails, hangs or answers 5xx is neither loss nor success: another one is asked, until the
-//!   deadline decides.
-//! - A [`Leadership`] that was lost stays lost. To lead again is another campaign, with a higher term.
-//! - Work that was paused can't know that it is late. Send the term along with every write, and let the target
-//!   refuse lower ones than it has seen.
+//! - A [`Client`] knows the nodes of one cluster. [`Client::builder`] sets it up.
+//! - An [`Election`] is one *room*: a name that all candidates agree on. At most one candidate leads it at a time.
+//!   It can also be read with [`status`](Election::status), or followed with [`watch`](Election::watch).
+//! - A [`Campaign`] tries to lead the room: [once](Campaign::try_once), [for some time](Campaign::wait_timeout), or
+//!   [for as long as it takes](Campaign::wait).
+//! - A [`Leadership`] is the right to act, while it lasts. [`run`](Leadership::run) ties a future to it,
+//!   [`token`](Leadership::token) is a cancellation token, and [`is_held`](Leadership::is_held) suits work in steps.
+//! - A [`ClientError`] says whether a retry can help, and whether a lease may exist in spite of the error.
+//!
+//! # What a leader can rely on
+//!
+//! - A leadership ends early, never late. Authority ends after 80 % of the lease. The lease counts from before the
+//!   request that won or renewed it was sent. It counts on clocks that go on while the machine sleeps (see
+//!   [`HolderClock`]). The other 20 % are for the work to stop.
+//! - A node that fails, hangs or answers with 5xx proves nothing about the lease. The client asks the other nodes
+//!   until one answers or authority ends.
+//! - A [`Leadership`] that was lost stays lost. To lead again, campaign again; the new term is higher.
+//!
+//! # What a leader must do
+//!
+//! A program that was paused cannot know that it is late. So send the [term](Leadership::term) with every write, and
+//! let the target reject a write whose term is lower than one that it has seen.
 
 mod backoff;
 mod builder;

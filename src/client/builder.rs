@@ -1,4 +1,4 @@
-//! How a client is set up: its settings, what they may be, and the connection pool made from them.
+//! The settings of a client: what they may be, and the client that is built from them.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,14 +13,18 @@ use super::error::ClientError;
 use super::handle::Client;
 use super::holder_clock::{HolderClock, SystemHolderClock};
 
-/// How long a request may take, with all its tries, unless the builder says otherwise.
+/// The default deadline of a request. It leaves time for several tries at each node while the cluster replaces a
+/// failed one.
 const REQUEST_DEADLINE: Duration = Duration::from_secs(10);
 
-/// A connection is there within this, or isn't worth waiting for.
+/// A node that takes longer to accept a connection is treated as unreachable.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
 
-/// Settings of a [`Client`].
-#[must_use]
+const ACCESS_TOKEN_ADVICE: &str =
+    "the access token must be visible ASCII without spaces; remove any space or line break from it";
+
+/// The settings of a [`Client`]. [`Client::builder`] makes one, [`build`](ClientBuilder::build) uses it.
+#[must_use = "a builder does nothing until the client is built"]
 pub struct ClientBuilder {
     urls: Vec<String>,
     request_deadline: Duration,
@@ -30,7 +34,7 @@ pub struct ClientBuilder {
 }
 
 impl Client {
-    /// A client of the node on this machine, to be changed.
+    /// The settings of a new client. Without changes, it calls the node at `http://127.0.0.1:7400`.
     pub fn builder() -> ClientBuilder {
         ClientBuilder {
             urls: Vec::new(),
@@ -43,40 +47,51 @@ impl Client {
 }
 
 impl ClientBuilder {
-    /// The nodes, as `http://host:port`. Without this, `http://127.0.0.1:7400`.
+    /// The nodes of the cluster, each as `http://host:port`. Default: `http://127.0.0.1:7400`.
+    ///
+    /// Name all of them: if one fails, the client calls the next.
     pub fn urls<U: Into<String>>(mut self, urls: impl IntoIterator<Item = U>) -> Self {
         self.urls = urls.into_iter().map(Into::into).collect();
         self
     }
 
-    /// How long a request may take, with all its tries. Waiting campaigns and renewals have their own limits.
+    /// How long one request may take, including all its tries at all nodes. Default: 10 seconds.
+    ///
+    /// A campaign that waits for the room adds the time that it waits. Renewals are tried until authority ends.
     pub fn request_deadline(mut self, duration: Duration) -> Self {
         self.request_deadline = duration;
         self
     }
 
-    /// What the cluster asks of its clients, if it does: it is sent as `Authorization: Bearer`.
+    /// The access token that the cluster demands from its clients. Default: none.
+    ///
+    /// It is sent as `Authorization: Bearer`.
     pub fn access_token(mut self, token: SecretString) -> Self {
         self.access_token = Some(token);
         self
     }
 
-    /// Lets tokens travel unencrypted to other machines. Whoever reads them can resign and renew for the holder.
+    /// Allows tokens to travel unencrypted to other machines. Default: false.
+    ///
+    /// Anybody who can read the traffic can then copy a leader token, and renew or resign with it. Allow this only in a
+    /// network that you trust. A node on this machine needs no permission.
     pub fn allow_insecure_http(mut self, allow: bool) -> Self {
         self.allow_insecure_http = allow;
         self
     }
 
-    /// Another clock, for tests.
+    /// The clock that leases are counted on. Default: [`SystemHolderClock`]. A test can set its own.
     pub fn clock(mut self, clock: Arc<dyn HolderClock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// The client.
+    /// The client. Nothing is sent yet.
     ///
     /// # Errors
-    /// If a URL or the access token can't be used.
+    /// - [`ClientError::Invalid`] if a URL is not that of a node, if the access token is not visible ASCII, or if
+    ///   HTTP cannot be set up on this machine.
+    /// - [`ClientError::Cleartext`] if the access token would travel unencrypted to another machine.
     pub fn build(self) -> Result<Client, ClientError> {
         let urls = if self.urls.is_empty() { vec!["http://127.0.0.1:7400".to_owned()] } else { self.urls };
         let parsed = urls.iter().map(|url| parse_url(url)).collect::<Result<Vec<_>, _>>()?;
@@ -84,15 +99,15 @@ impl ClientBuilder {
         let exposed_host = exposed.map(|url| url.host_str().unwrap_or_default().to_owned());
         if let Some(token) = &self.access_token {
             if !token.expose_secret().bytes().all(|byte| byte.is_ascii_graphic()) {
-                return Err(ClientError::Invalid("an access token is visible ASCII without spaces".into()));
+                return Err(ClientError::Invalid(ACCESS_TOKEN_ADVICE.into()));
             }
             if let Some(host) = exposed_host {
                 return Err(ClientError::Cleartext { host });
             }
         }
         let agent = concat!("quorate/", env!("CARGO_PKG_VERSION"));
-        // A proxy from the environment is for the outside world, not for the nodes; and a redirect would carry a
-        // token to who knows whom.
+        // A proxy that is set in the environment is meant for the internet, not for the nodes. A redirect could carry a
+        // token to a stranger.
         let http = reqwest::Client::builder()
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
@@ -109,7 +124,8 @@ impl ClientBuilder {
 }
 
 fn parse_url(text: &str) -> Result<Url, ClientError> {
-    let advice = || ClientError::Invalid(format!("{text:?} is no URL of a node; write it as http://127.0.0.1:7400"));
+    let advice =
+        || ClientError::Invalid(format!("{text:?} is not the URL of a node; write it like http://127.0.0.1:7400"));
     let url = Url::parse(text).map_err(|_| advice())?;
     let plain = url.username().is_empty() && url.password().is_none() && url.query().is_none();
     if url.scheme() == "http" && url.has_host() && plain { Ok(url) } else { Err(advice()) }

@@ -1,4 +1,6 @@
-//! A campaign: one wish to lead, with one idempotency key, however often and at whichever node it is repeated.
+//! A campaign for a room: the request, with its idempotency key, and how often it is repeated.
+//!
+//! All repetitions carry the same key. If an answer is lost, the next try finds the lease that the first one won.
 
 use std::time::Duration;
 
@@ -17,46 +19,46 @@ use crate::domain::{ContenderId, LeaseDuration, Metadata};
 use crate::random::{SystemRandom, random_bytes};
 use crate::wire::{CampaignRequest, CampaignResponse, Follower};
 
-/// How long a node is asked to hold a waiting campaign. A node that hangs is noticed after this and a little.
+/// How long a node may hold a waiting campaign. A node that hangs meanwhile is noticed shortly after.
 const LONG_POLL: Duration = Duration::from_secs(15);
 
-/// A waiting campaign that was answered this much before its time was not held at all: a node without
-/// `wait_seconds` answers at once, and is then asked again when it says so.
+/// If a waiting campaign is answered more than this before its time, the node did not hold it: a node without support
+/// for `wait_seconds` answers at once. The next try then comes when the node advises.
 const LONG_POLL_SLACK: Duration = Duration::from_secs(1);
 
-/// A campaign that hasn't been sent yet.
-#[must_use = "a campaign does nothing until it is tried"]
+/// A campaign of one candidate for one room. Nothing is sent before the campaign is tried or waited for.
+#[must_use = "a campaign does nothing until it is tried or waited for"]
 pub struct Campaign {
     calls: RoomCalls,
     request: CampaignRequest,
-    /// Made with the campaign: the lease that a lost answer granted is found again by it, at any node.
+    /// Lets any node find the lease that an earlier try of this campaign won.
     idempotency_key: SecretString,
     on_waiting: Box<dyn Fn(Waiting<'_>) + Send + Sync>,
 }
 
-/// How a campaign went. Losing is not an error.
+/// The result of a campaign. If another candidate leads, that is not an error.
 #[derive(Debug)]
 #[must_use]
 pub enum Attempt<L> {
     /// This candidate leads.
     Won(L),
-    /// Somebody else does, or this candidate's name does by another campaign.
+    /// Another candidate leads, or another campaign under the same name. The value says who, and when to try again.
     Follower(Follower),
 }
 
-/// What a waiting campaign waits for.
+/// Why a waiting campaign still waits.
 #[derive(Debug, Clone, Copy)]
 pub enum Waiting<'a> {
-    /// Somebody leads.
+    /// Another candidate leads.
     OtherLeads(&'a Follower),
-    /// No node could decide; it is tried again.
+    /// No node could decide. The campaign is repeated after a pause.
     Trouble(&'a ClientError),
 }
 
-/// How long to go on.
+/// How long to repeat a campaign.
 #[derive(Clone, Copy)]
 enum Patience {
-    /// One decision is enough.
+    /// Until a node has decided once.
     Once,
     Until(Deadline),
     Endless,
@@ -85,10 +87,11 @@ impl Campaign {
         }
     }
 
-    /// How long the lease lasts without a renewal: whole seconds, 5 to 300. Without this, 30.
+    /// How long the lease lasts without a renewal. Default: [`LeaseDuration::DEFAULT`].
     ///
     /// # Errors
-    /// If it is something else.
+    /// [`ClientError::Invalid`] if it is not a number of whole seconds from [`LeaseDuration::SECONDS_MIN`] to
+    /// [`LeaseDuration::SECONDS_MAX`].
     pub fn ttl(mut self, ttl: Duration) -> Result<Campaign, ClientError> {
         let whole = Some(ttl.as_secs()).filter(|_| ttl.subsec_nanos() == 0);
         let Some(duration) = whole.and_then(LeaseDuration::from_secs) else {
@@ -99,35 +102,38 @@ impl Campaign {
         Ok(self)
     }
 
-    /// What everybody shall see beside the name, such as an address.
+    /// A note that everybody sees beside the candidate's name, such as an address. Default: none.
     ///
     /// # Errors
-    /// If it is longer than 1,024 characters or 4,096 bytes.
+    /// [`ClientError::Invalid`] if it is longer than 1,024 characters or 4,096 bytes.
     pub fn metadata(mut self, metadata: &str) -> Result<Campaign, ClientError> {
         self.request.metadata = Some(Metadata::new(metadata)?);
         Ok(self)
     }
 
-    /// Called whenever a waiting campaign learns what it waits for.
-    pub fn on_waiting(mut self, tell: impl Fn(Waiting<'_>) + Send + Sync + 'static) -> Campaign {
-        self.on_waiting = Box::new(tell);
+    /// Sets a function that is called each time that a waiting campaign learns why it still waits.
+    pub fn on_waiting(mut self, callback: impl Fn(Waiting<'_>) + Send + Sync + 'static) -> Campaign {
+        self.on_waiting = Box::new(callback);
         self
     }
 
-    /// Takes the room if nobody has it.
+    /// Leads the room if it is vacant. Does not wait for it.
     ///
-    /// If the future is dropped meanwhile, the room may be taken until the lease ends.
+    /// If this future is dropped before it completes, the campaign may have won. Then the room is occupied until that
+    /// lease ends.
     ///
     /// # Errors
-    /// See [`ClientError`]. After `OutcomeUnknown` the room may be taken until the lease ends.
+    /// See [`ClientError`]. After [`ClientError::OutcomeUnknown`], too, the room may be occupied until the lease ends.
     pub async fn try_once(self) -> Result<Attempt<Leadership>, ClientError> {
         self.lead(Patience::Once).await
     }
 
     /// Waits for the room for as long as it takes.
     ///
+    /// If this future is dropped before it completes, the campaign may have won, as with [`Campaign::try_once`].
+    ///
     /// # Errors
-    /// Only if waiting doesn't help.
+    /// Only errors for which [`ClientError::may_retry`] is false. All others are retried.
     pub async fn wait(self) -> Result<Leadership, ClientError> {
         match self.lead(Patience::Endless).await? {
             Attempt::Won(leadership) => Ok(leadership),
@@ -135,19 +141,25 @@ impl Campaign {
         }
     }
 
-    /// Waits for the room, but not longer than `patience`.
+    /// Waits for the room for at most `patience`.
+    ///
+    /// A request that is in flight at that moment is finished first. That takes at most the
+    /// [request deadline](super::ClientBuilder::request_deadline). If this future is dropped before it completes, the
+    /// campaign may have won, as with [`Campaign::try_once`].
     ///
     /// # Errors
-    /// If waiting doesn't help, or no node could decide when the time was over.
+    /// As for [`Campaign::wait`]. Any other error is returned if no node could decide when the time was over.
     pub async fn wait_timeout(self, patience: Duration) -> Result<Attempt<Leadership>, ClientError> {
         let until = Deadline::new(self.calls.caller.clock.now(), patience);
         self.lead(Patience::Until(until)).await
     }
 
-    /// As [`Campaign::wait_timeout`], but nobody renews the lease: for programs that hand the token on.
+    /// Waits for the room as [`Campaign::wait_timeout`] does, but does not renew the lease.
+    ///
+    /// This is for programs that hand the token to another process. Zero `patience` tries once.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`Campaign::wait_timeout`].
     pub async fn unattended(self, patience: Duration) -> Result<Attempt<Granted>, ClientError> {
         let until = Deadline::new(self.calls.caller.clock.now(), patience);
         self.campaign(if patience.is_zero() { Patience::Once } else { Patience::Until(until) }).await
@@ -163,15 +175,15 @@ impl Campaign {
     async fn campaign(&self, patience: Patience) -> Result<Attempt<Granted>, ClientError> {
         let clock = &*self.calls.caller.clock;
         let mut backoff = Backoff::new();
-        // First without a wait: who waits wants to know for whom.
+        // The first try does not wait, so that the caller learns early who leads.
         let mut long_poll = Duration::ZERO;
         loop {
-            let asked_at = clock.now();
-            let answer = self.ask(long_poll).await;
+            let sent_at = clock.now();
+            let attempt = self.send(long_poll).await;
             let remaining = patience.remaining(clock);
-            match answer {
-                // Most of a lease that was granted while the node held this request may have passed before the
-                // answer came. The same question again says what is left, counted from a later moment.
+            match attempt {
+                // The lease counts from before the request was sent. If the node held the request, little may be left
+                // by that count. The same request again says what is left, counted from a later moment.
                 Ok(Attempt::Won(granted)) if granted.is_stale(clock.now()) => {
                     long_poll = Duration::ZERO;
                     continue;
@@ -182,7 +194,7 @@ impl Campaign {
                         return Ok(Attempt::Follower(follower));
                     }
                     (self.on_waiting)(Waiting::OtherLeads(&follower));
-                    let was_held = clock.now().since(asked_at) + LONG_POLL_SLACK >= long_poll;
+                    let was_held = clock.now().since(sent_at) + LONG_POLL_SLACK >= long_poll;
                     if !was_held {
                         tokio::time::sleep(self.time_to_next_try(&follower).min(remaining)).await;
                     }
@@ -202,13 +214,13 @@ impl Campaign {
         }
     }
 
-    /// Later than the node says by up to a tenth of the lease, so that a crowd doesn't come back as one.
+    /// The time that the node advises, and up to a tenth of the lease, so that waiting clients don't come all at once.
     fn time_to_next_try(&self, follower: &Follower) -> Duration {
         let lease_duration = self.request.lease_duration().as_duration();
         Duration::from_millis(follower.retry_after_ms.max(100)) + Fraction::random().up_to_a_tenth_of(lease_duration)
     }
 
-    async fn ask(&self, long_poll: Duration) -> Result<Attempt<Granted>, ClientError> {
+    async fn send(&self, long_poll: Duration) -> Result<Attempt<Granted>, ClientError> {
         let answer = self.calls.campaign(&self.request, &self.idempotency_key, long_poll).await?;
         Ok(match answer.body {
             CampaignResponse::Won(won) => {

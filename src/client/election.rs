@@ -1,4 +1,4 @@
-//! One room, as its client sees it.
+//! One room: read it, watch it, campaign for it.
 
 use futures::Stream;
 
@@ -9,19 +9,19 @@ use super::watch;
 use crate::domain::{ContenderId, RoomId};
 use crate::wire::{LeaderToken, Resigned, RoomStatus, WatchEvent};
 
-/// One room.
+/// One room, at the nodes of its [`Client`](super::Client). [`Client::election`](super::Client::election) makes one.
 #[derive(Clone)]
 pub struct Election {
     pub(super) calls: RoomCalls,
 }
 
 impl Election {
-    /// Which room.
+    /// The name of the room.
     pub fn room(&self) -> &RoomId {
         &self.calls.room
     }
 
-    /// Who leads, by a linearizable read.
+    /// Who leads now. The read is linearizable: it sees every change that was answered before it was sent.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -29,10 +29,13 @@ impl Election {
         self.calls.status().await
     }
 
-    /// How the room stands now, and again at each change, for as long as the stream is polled.
+    /// A stream of the room's state: first as it is now, then at each change.
     ///
-    /// A stream of a node that breaks off is taken up with another node, by a fresh read: an event in between may
-    /// be missed, the state never. An error is final, for it says that asking again won't help.
+    /// If the connection to a node breaks, the stream goes on at another node, and begins there with a fresh
+    /// [`status`](Election::status). Changes in between may be missed; the latest state is not. The terms in the stream
+    /// never go down.
+    ///
+    /// The stream waits while no node can be reached. An error is its last item: a retry would not help.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/node.rs"));
@@ -54,20 +57,21 @@ impl Election {
         watch::watch(self.calls.clone())
     }
 
-    /// A campaign of this candidate. Nothing is sent yet.
+    /// A campaign for this room by `candidate`. Nothing is sent yet.
     ///
     /// # Errors
-    /// If `candidate` isn't 1 to 64 characters of `A-Z a-z 0-9 . _ : @ -`, or if tokens would be sent in clear to
-    /// another machine.
+    /// - [`ClientError::Invalid`] if `candidate` is not 1 to 64 characters of `A-Z a-z 0-9 . _ : @ -`.
+    /// - [`ClientError::Cleartext`] if the leader token would travel unencrypted to another machine.
     pub fn campaign(&self, candidate: &str) -> Result<Campaign, ClientError> {
         self.calls.caller.may_send_secrets()?;
         Ok(Campaign::new(self.calls.clone(), ContenderId::new(candidate)?))
     }
 
-    /// Ends a lease that nobody keeps here any more, by its token. `None` if it had ended already.
+    /// Ends the lease that `token` belongs to. This is for a lease without a [`Leadership`](super::Leadership), such as
+    /// one from [`Campaign::unattended`]. Returns `None` if the lease had ended already.
     ///
     /// # Errors
-    /// See [`ClientError`]. After `OutcomeUnknown` the room may be vacant.
+    /// See [`ClientError`]. After [`ClientError::OutcomeUnknown`] the room may be vacant.
     pub async fn resign(&self, token: LeaderToken) -> Result<Option<Resigned>, ClientError> {
         self.calls.caller.may_send_secrets()?;
         self.calls.resign(token, self.calls.caller.deadline()).await

@@ -9,22 +9,22 @@ use super::room_calls::RoomCalls;
 use crate::domain::RoomId;
 use crate::wire::RoomCreated;
 
-/// A handle to a cluster. Clones share connections, and which node is asked first.
+/// A client of one cluster. Clones are cheap: they share the connections, and the choice of the node to ask first.
 #[derive(Clone)]
 pub struct Client {
     pub(super) caller: Arc<Caller>,
 }
 
 impl Client {
-    /// The election of a room.
+    /// The election for `room`. Nothing is sent, and the room need not have been created.
     ///
     /// # Errors
-    /// If `room` isn't 8 to 64 characters of `A-Z a-z 0-9 _ -`.
+    /// [`ClientError::Invalid`] if `room` is not 8 to 64 characters of `A-Z a-z 0-9 _ -`.
     pub fn election(&self, room: &str) -> Result<Election, ClientError> {
         Ok(Election { calls: RoomCalls { caller: self.caller.clone(), room: RoomId::new(room)? } })
     }
 
-    /// Makes a room with an id that nobody can guess.
+    /// Creates a room with an id that nobody can guess.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -33,7 +33,7 @@ impl Client {
         Ok(self.caller.call(&call, self.caller.deadline()).await?.body)
     }
 
-    /// The node that is asked first: the one that answered last.
+    /// The URL of the node that is asked first: the one that answered last.
     pub fn server(&self) -> &str {
         self.caller.current_server()
     }

@@ -1,6 +1,6 @@
-//! Keeps a lease: renews it well before its end, and gives it up when its owner says so or has gone.
+//! Keeps a lease: renews it well before its end, and resigns when the owner gives it up or drops it.
 //!
-//! The keeper is a task of its own, and the only one who talks to the nodes about the lease, one request at a time.
+//! The keeper is a task of its own. No other task sends requests about the lease, and the keeper sends one at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,16 +15,16 @@ use super::holder_clock::Deadline;
 use super::room_calls::RoomCalls;
 use crate::wire::{ErrorCode, Won};
 
-/// How often the clocks are read. Timers stand still while a machine sleeps; so none is set for longer than this.
+/// How often the clocks are read. Timers stop while the machine sleeps, so none is set for longer than this.
 const CLOCK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long a resignation that nobody waits for is tried.
+/// How long to try to resign after the owner dropped the leadership. Nobody waits for the result.
 const DROPPED_RESIGN_MAX: Duration = Duration::from_secs(2);
 
-/// Between two calls for one renewal, each of which has asked every node already.
+/// The pause between two tries of one renewal. Most tries have asked every node already.
 const RENEWAL_PAUSE: Duration = Duration::from_millis(200);
 
-/// Where the keeper says how a resignation went.
+/// The channel for the result of a resignation.
 pub(super) type ResignReply = oneshot::Sender<Result<(), ClientError>>;
 
 /// The task that renews one lease.
@@ -42,11 +42,11 @@ impl LeaseKeeper {
     pub async fn keep(self, mut stopped: oneshot::Receiver<ResignReply>) {
         let lease = &self.lease;
         let mut last = lease.times().lease;
-        let told = loop {
+        let reply = loop {
             tokio::select! {
                 biased;
                 () = self.authority_ended() => break None,
-                told = &mut stopped => break told.ok(),
+                reply = &mut stopped => break reply.ok(),
                 renewal = async {
                     self.renewal_is_due(last).await;
                     self.renew().await
@@ -61,16 +61,18 @@ impl LeaseKeeper {
         };
         lease.end(LossReason::Resigned);
         let resigned = *lease.state.borrow() == LeadershipState::Lost(LossReason::Resigned);
-        if let Some(done) = told {
-            // If nobody waits for the outcome any more, nobody needs it.
-            let _ = done.send(self.give_up(self.calls.caller.request_deadline).await);
+        if let Some(reply) = reply {
+            // The owner may have stopped waiting for the result. Then it is not needed.
+            let _ = reply.send(self.give_up(self.calls.caller.request_deadline).await);
         } else if resigned && let Err(error) = self.give_up(DROPPED_RESIGN_MAX).await {
-            tracing::debug!(room = %self.calls.room, %error, "not resigned; the lease ends by itself");
+            tracing::debug!(
+                room = %self.calls.room, %error, "resigning failed; the room becomes vacant when the lease ends"
+            );
         }
-        // After a loss nothing is sent: what the lease allowed may need the rest of it to come to its end.
+        // After a loss nothing is sent. The work may need the rest of the lease to stop.
     }
 
-    /// Returns when the safety deadline has passed, or the leadership is over.
+    /// Waits until authority has ended, or the leadership is over.
     async fn authority_ended(&self) {
         loop {
             let remaining = self.lease.remaining();
@@ -81,7 +83,7 @@ impl LeaseKeeper {
         }
     }
 
-    /// Sleeps until a third of what was granted `last` has passed, a little more or less.
+    /// Waits until about a third of the time that the last answer granted has passed.
     async fn renewal_is_due(&self, last: Deadline) {
         let due = last.scaled(|valid_for| Fraction::random().jitter(valid_for / 3));
         loop {
@@ -93,7 +95,8 @@ impl LeaseKeeper {
         }
     }
 
-    /// Asks all nodes in turn until one has renewed, or one proves that there is nothing to renew.
+    /// Tries to renew until a node has done so, a node says that the lease is not current, or every node rejects it.
+    /// [`LeaseKeeper::keep`] stops this when authority ends.
     async fn renew(&self) -> Result<Answer<Won>, LossReason> {
         let RoomCalls { caller, room } = &self.calls;
         let mut rejections = 0;
@@ -108,20 +111,20 @@ impl LeaseKeeper {
                     return Err(LossReason::NotCurrent);
                 }
                 Err(ClientError::Rejected(rejection)) if !rejection.may_pass() => {
-                    // One node may have other settings than the rest, as while they are changed on one after the other.
+                    // While an operator changes a setting, one node after the other, a single node may reject this.
                     rejections += 1;
                     if rejections == caller.urls.len() {
                         return Err(LossReason::Rejected { code: rejection.code });
                     }
                     caller.leave(caller.current_server());
                 }
-                Err(error) => tracing::debug!(%room, %error, "not renewed yet"),
+                Err(error) => tracing::debug!(%room, %error, "the lease is not renewed yet; another try follows"),
             }
             tokio::time::sleep(RENEWAL_PAUSE).await;
         }
     }
 
-    /// Tells the nodes. Nobody else may lead before the lease ends, so there is no point in trying longer.
+    /// Resigns, for at most `longest`. When the lease ends, the room becomes vacant anyway, so the tries end then.
     async fn give_up(&self, longest: Duration) -> Result<(), ClientError> {
         let now = self.lease.clock.now();
         let remaining = self.lease.times().lease.remaining(now).min(longest);

@@ -13,7 +13,7 @@ use crate::wire::{
     CampaignRequest, CampaignResponse, ErrorCode, LeaderToken, RenewRequest, ResignRequest, Resigned, RoomStatus, Won,
 };
 
-/// Sends requests about one room. The owners of a lease and its keeper share it.
+/// Sends the requests about one room.
 #[derive(Clone)]
 pub(super) struct RoomCalls {
     pub caller: Arc<Caller>,

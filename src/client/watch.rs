@@ -1,7 +1,7 @@
-//! A room as a stream that outlives nodes.
+//! A stream of a room's state that goes on when a node fails.
 //!
-//! The events of a node are hints: a node may lag behind. So what is passed on after each connect is a
-//! linearizable read, and events of an earlier term than one that was seen are left out.
+//! A node may lag behind the others, so its events may be old. After each connect, a linearizable read replaces the
+//! first event. Events with a lower term than one that was passed on are left out.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -15,16 +15,17 @@ use super::room_calls::RoomCalls;
 use crate::domain::FencingToken;
 use crate::wire::{ErrorBody, ErrorCode, RoomStatus, WatchEvent};
 
-/// A node sends something every 15 s. One that is silent for longer has gone without saying so.
+/// A node sends something at least every 15 s. If it is silent for longer than this, the connection is taken to be
+/// dead.
 const SILENCE_MAX: Duration = Duration::from_secs(20);
-/// A node opens a stream within this.
+/// How long a node may take to open a stream, or to send the body of an error.
 const OPEN_DEADLINE: Duration = Duration::from_secs(4);
-/// An event with the longest metadata is well below this.
+/// The longest event that is read. The longest real one carries metadata of 4 KiB.
 const EVENT_BYTES_MAX: usize = 64 * 1024;
 
 type Bytes = Pin<Box<dyn Stream<Item = Result<Vec<u8>, ()>> + Send>>;
 
-/// See [`Election::watch`].
+/// The stream of [`Election::watch`](super::Election::watch).
 pub(super) fn watch(calls: RoomCalls) -> impl Stream<Item = Result<WatchEvent, ClientError>> + Send + use<> {
     let reader = Reader { calls, source: None, backoff: Backoff::new(), seen: FencingToken(0), failed: false };
     futures::stream::unfold(reader, |mut reader| async move {
@@ -37,20 +38,24 @@ pub(super) fn watch(calls: RoomCalls) -> impl Stream<Item = Result<WatchEvent, C
     })
 }
 
+/// The state between two items.
 struct Reader {
     calls: RoomCalls,
+    /// None before the first connect, and after a connection broke.
     source: Option<Source>,
     backoff: Backoff,
     /// The highest term that was passed on.
     seen: FencingToken,
+    /// An error was passed on, so the stream has ended.
     failed: bool,
 }
 
-/// One connection.
+/// One connection to a node.
 struct Source {
     server: String,
     bytes: Bytes,
     events: Events,
+    /// No event of this connection has been read yet.
     is_fresh: bool,
 }
 
@@ -75,7 +80,7 @@ impl Reader {
                 }
                 None => {
                     let server = std::mem::take(&mut source.server);
-                    tracing::debug!(%server, room = %self.calls.room, "the watch stream ended; another is opened");
+                    tracing::debug!(%server, room = %self.calls.room, "the watch stream ended; another one is opened");
                     self.calls.caller.leave(&server);
                     self.source = None;
                 }
@@ -119,12 +124,12 @@ impl Reader {
     }
 }
 
-/// What a node shows first may be old. What the cluster agrees on isn't, if it can be had.
+/// Replaces the first event of a node, which may be old, by a linearizable read. If that fails, the event has to do.
 async fn re_read(calls: &RoomCalls, shown: WatchEvent) -> WatchEvent {
     match calls.status().await {
         Ok(RoomStatus { status, leader, retry_after_ms, .. }) => WatchEvent { status, leader, retry_after_ms, ..shown },
         Err(error) => {
-            tracing::debug!(%error, "no fresh read; what the node shows has to do");
+            tracing::debug!(%error, "the room could not be read; the event of the node is used, and may be old");
             shown
         }
     }
@@ -144,7 +149,7 @@ impl Source {
     }
 }
 
-/// Reads server-sent events.
+/// A parser of server-sent events.
 #[derive(Default)]
 struct Events {
     line: Vec<u8>,
@@ -153,7 +158,7 @@ struct Events {
 }
 
 impl Events {
-    /// `None` if what came can't be a stream of ours.
+    /// Reads the next bytes. `None` if an event is longer than any event of quorate.
     fn read(&mut self, chunk: &[u8]) -> Option<()> {
         for byte in chunk {
             match byte {
@@ -171,7 +176,7 @@ impl Events {
     fn end_of_line(&mut self) {
         let line = std::mem::take(&mut self.line);
         if line.is_empty() {
-            // An event of a later version is not an error: the next one may be read.
+            // A later version may send events that this one cannot read. They are skipped.
             if let Ok(event) = serde_json::from_str(&std::mem::take(&mut self.data)) {
                 self.ready.push_back(event);
             }

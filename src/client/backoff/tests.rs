@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn pauses_grow_to_a_limit_and_never_shrink_below_the_first() {
+fn pauses_grow_to_the_longest_and_are_never_shorter_than_the_shortest() {
     let mut longest = Backoff::new();
     let pauses: Vec<_> = (0..8).map(|_| longest.next(Fraction(1_000)).as_millis()).collect();
     assert_eq!(pauses, [300, 900, 2_700, 5_000, 5_000, 5_000, 5_000, 5_000]);
@@ -10,7 +10,7 @@ fn pauses_grow_to_a_limit_and_never_shrink_below_the_first() {
 }
 
 #[test]
-fn jitter_is_a_tenth_to_either_side() {
+fn jitter_is_at_most_a_tenth_in_either_direction() {
     let ten = Duration::from_secs(10);
     assert_eq!(Fraction(0).jitter(ten), Duration::from_secs(9));
     assert_eq!(Fraction(500).jitter(ten), ten);

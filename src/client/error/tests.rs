@@ -12,7 +12,7 @@ fn rejection(code: ErrorCode) -> ClientError {
 }
 
 #[test]
-fn only_proof_ends_a_lease() {
+fn only_a_lease_that_is_not_current_is_proof_of_a_loss() {
     assert!(!rejection(ErrorCode::LeaseNotCurrent).may_still_hold());
     for code in [ErrorCode::RateLimited, ErrorCode::AuthenticationFailed, ErrorCode::InvalidInput] {
         assert!(rejection(code).may_still_hold(), "{code:?}");
@@ -22,7 +22,7 @@ fn only_proof_ends_a_lease() {
 }
 
 #[test]
-fn what_time_can_mend_may_be_retried() {
+fn errors_that_time_can_mend_may_be_retried() {
     assert!(rejection(ErrorCode::RateLimited).may_retry());
     assert!(rejection(ErrorCode::CapacityExceeded).may_retry());
     assert!(ClientError::Unavailable(String::new()).may_retry());
@@ -34,7 +34,7 @@ fn what_time_can_mend_may_be_retried() {
 }
 
 #[test]
-fn a_rejection_reads_as_a_sentence_with_what_support_needs() {
+fn the_text_of_a_rejection_has_the_reason_the_code_and_the_request_id() {
     let text = rejection(ErrorCode::Forbidden).to_string();
     assert_eq!(text, "no: because (forbidden, request req_1)");
 }
