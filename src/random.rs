@@ -1,4 +1,4 @@
-//! Randomness from outside, behind a trait so that a test can replace it.
+//! Random numbers: secret ones behind a trait that a test can replace, and others that a test can seed.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -6,23 +6,25 @@ use std::convert::Infallible;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng, TryRng};
 
-/// Where unpredictable bytes come from.
+/// A source of bytes that nobody can predict.
 pub trait Random: Send + Sync + 'static {
-    /// Fills `bytes` with bytes that nobody can guess.
+    /// Fills `bytes` with unpredictable bytes.
     fn fill(&self, bytes: &mut [u8]);
 }
 
-/// The operating system's generator.
+/// The random number generator of the operating system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemRandom;
 
 impl Random for SystemRandom {
     fn fill(&self, bytes: &mut [u8]) {
-        rand::rngs::SysRng.try_fill_bytes(bytes).expect("an operating system without randomness cannot keep a secret");
+        rand::rngs::SysRng
+            .try_fill_bytes(bytes)
+            .expect("the operating system must provide random bytes, for secrets depend on them");
     }
 }
 
-/// `N` random bytes.
+/// `N` unpredictable bytes.
 pub fn random_bytes<const N: usize>(random: &dyn Random) -> [u8; N] {
     let mut bytes = [0; N];
     random.fill(&mut bytes);
@@ -33,12 +35,12 @@ thread_local! {
     static SEEDED: RefCell<Option<StdRng>> = const { RefCell::new(None) };
 }
 
-/// Makes all that [`ThreadRandom`] gives on this thread, from now on, follow from a seed. A simulation does so.
+/// Seeds [`ThreadRandom`] on this thread, so that a simulation can repeat a run. Secrets are not affected.
 pub fn seed_thread(seed: u64) {
     SEEDED.set(Some(StdRng::seed_from_u64(seed)));
 }
 
-/// For what nobody need be kept from guessing, such as how long to wait before a raft election.
+/// Random numbers that need not be secret, such as how long to wait before a raft election.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ThreadRandom;
 

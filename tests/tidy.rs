@@ -344,8 +344,8 @@ fn imports_only_go_down() {
         ("storage.rs", "fn f() { super::peer::g() }"),
         ("service/forward.rs", "use crate::{domain::Room, http::router};"),
         ("service/forward.rs", "fn f() { let x = crate::node::start(); }"),
-        ("client/retry.rs", "use crate::codec::encode;"),
-        ("client/retry.rs", "use crate::service::RoomService;"),
+        ("client/caller.rs", "use crate::codec::encode;"),
+        ("client/caller.rs", "use crate::service::RoomService;"),
         ("http/router.rs", "use crate::client::Client;"),
         ("novelty.rs", ""),
         ("node.rs", "use crate::novelty::Thing;"),
@@ -355,7 +355,7 @@ fn imports_only_go_down() {
     for (path, text) in [
         ("service/forward.rs", "use crate::{domain::Room, service::secrets, peer};"),
         ("storage/log_store.rs", "use super::error::StorageError;"),
-        ("client/retry.rs", "use crate::{wire, client::error, random, domain::RoomId};"),
+        ("client/caller.rs", "use crate::{wire, client::error, random, domain::RoomId};"),
         ("codec.rs", "// use crate::node::Node;\n#[cfg(test)] mod tests { use crate::node::Node; }"),
         ("main.rs", "use quorate::cli;"),
     ] {

@@ -63,10 +63,10 @@ pub fn advise(error: ClientError) -> Failure {
 pub fn exit_for(error: &ClientError) -> Exit {
     match error {
         ClientError::Invalid(_) | ClientError::Cleartext { .. } => Exit::Usage,
-        ClientError::Refused(refusal) => {
+        ClientError::Rejected(rejection) => {
             let not_allowed =
                 [ErrorCode::AuthenticationRequired, ErrorCode::AuthenticationFailed, ErrorCode::Forbidden];
-            if not_allowed.iter().any(|code| refusal.is(*code)) { Exit::NotAllowed } else { Exit::Unreachable }
+            if not_allowed.iter().any(|code| rejection.is(*code)) { Exit::NotAllowed } else { Exit::Unreachable }
         }
         _ => Exit::Unreachable,
     }

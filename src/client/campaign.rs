@@ -1,4 +1,6 @@
-//! A campaign: one wish to lead, with one idempotency key, however often and at whichever node it is repeated.
+//! A campaign for a room: the request, with its idempotency key, and how often it is repeated.
+//!
+//! All repetitions carry the same key. If an answer is lost, the next try finds the lease that the first one won.
 
 use std::time::Duration;
 
@@ -7,138 +9,131 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use secrecy::SecretString;
 use zeroize::Zeroizing;
 
-use super::backoff::{Backoff, random_share};
+use super::backoff::{Backoff, Fraction};
 use super::error::ClientError;
-use super::holder_clock::Deadline;
+use super::held_lease::Granted;
+use super::holder_clock::{Deadline, HolderClock};
 use super::leadership::Leadership;
-use super::retry::Call;
-use super::{Client, Election};
+use super::room_calls::RoomCalls;
 use crate::domain::{ContenderId, LeaseDuration, Metadata};
 use crate::random::{SystemRandom, random_bytes};
-use crate::wire::{CampaignRequest, CampaignResponse, Follower, Won};
+use crate::wire::{CampaignRequest, CampaignResponse, Follower};
 
-/// How long a node is asked to hold a waiting campaign. A node that hangs is noticed after this and a little.
+/// How long a node may hold a waiting campaign. A node that hangs meanwhile is noticed shortly after.
 const LONG_POLL: Duration = Duration::from_secs(15);
 
-/// A waiting campaign that was answered this much before its time was not held at all: a node without
-/// `wait_seconds` answers at once, and is then asked again when it says so.
+/// If a waiting campaign is answered more than this before its time, the node did not hold it: a node without support
+/// for `wait_seconds` answers at once. The next try then comes when the node advises.
 const LONG_POLL_SLACK: Duration = Duration::from_secs(1);
 
-/// A campaign that hasn't been sent yet.
-#[must_use = "a campaign does nothing until it is tried"]
+/// A campaign of one candidate for one room. Nothing is sent before the campaign is tried or waited for.
+#[must_use = "a campaign does nothing until it is tried or waited for"]
 pub struct Campaign {
-    election: Election,
+    calls: RoomCalls,
     request: CampaignRequest,
-    /// Made with the campaign: the lease that a lost answer granted is found again by it, at any node.
+    /// Lets any node find the lease that an earlier try of this campaign won.
     idempotency_key: SecretString,
     on_waiting: Box<dyn Fn(Waiting<'_>) + Send + Sync>,
 }
 
-/// How a campaign went. Losing is not an error.
+/// The result of a campaign. If another candidate leads, that is not an error.
 #[derive(Debug)]
 #[must_use]
 pub enum Attempt<L> {
     /// This candidate leads.
     Won(L),
-    /// Somebody else does, or this candidate's name does by another campaign.
+    /// Another candidate leads, or another campaign under the same name. The value says who, and when to try again.
     Follower(Follower),
 }
 
-/// What a waiting campaign waits for.
+/// Why a waiting campaign still waits.
 #[derive(Debug, Clone, Copy)]
 pub enum Waiting<'a> {
-    /// Somebody leads.
+    /// Another candidate leads.
     OtherLeads(&'a Follower),
-    /// No node could decide; it is tried again.
+    /// No node could decide. The campaign is repeated after a pause.
     Trouble(&'a ClientError),
 }
 
-/// A lease that nobody renews: its owner has to.
-#[derive(Debug)]
-#[must_use = "the lease blocks the room until it ends"]
-pub struct Granted {
-    /// What the node answered.
-    pub won: Won,
-    /// Which node that was.
-    pub server: String,
-    /// When the lease ends, on this machine's clocks.
-    pub valid_until: Deadline,
-}
-
-/// How long to go on.
+/// How long to repeat a campaign.
 #[derive(Clone, Copy)]
 enum Patience {
-    /// One decision is enough.
+    /// Until a node has decided once.
     Once,
     Until(Deadline),
     Endless,
 }
 
 impl Patience {
-    fn remaining(self, client: &Client) -> Duration {
+    fn remaining(self, clock: &dyn HolderClock) -> Duration {
         match self {
             Patience::Once => Duration::ZERO,
-            Patience::Until(deadline) => deadline.remaining(client.caller.clock.now()),
+            Patience::Until(deadline) => deadline.remaining(clock.now()),
             Patience::Endless => Duration::MAX,
         }
     }
 }
 
 impl Campaign {
-    pub(super) fn new(election: Election, contender: ContenderId) -> Campaign {
+    pub(super) fn new(calls: RoomCalls, contender: ContenderId) -> Campaign {
         let key = Zeroizing::new(random_bytes::<32>(&SystemRandom));
         let request =
             CampaignRequest { candidate_id: contender, ttl_seconds: None, metadata: None, wait_seconds: None };
         Campaign {
-            election,
+            calls,
             request,
             idempotency_key: SecretString::from(URL_SAFE_NO_PAD.encode(*key)),
             on_waiting: Box::new(|_| {}),
         }
     }
 
-    /// How long the lease lasts without a renewal: whole seconds, 5 to 300. Without this, 30.
+    /// How long the lease lasts without a renewal. Default: [`LeaseDuration::DEFAULT`].
     ///
     /// # Errors
-    /// If it is something else.
+    /// [`ClientError::Invalid`] if it is not a number of whole seconds from [`LeaseDuration::SECONDS_MIN`] to
+    /// [`LeaseDuration::SECONDS_MAX`].
     pub fn ttl(mut self, ttl: Duration) -> Result<Campaign, ClientError> {
         let whole = Some(ttl.as_secs()).filter(|_| ttl.subsec_nanos() == 0);
         let Some(duration) = whole.and_then(LeaseDuration::from_secs) else {
-            return Err(ClientError::Invalid("a TTL is 5 to 300 whole seconds".into()));
+            let (min, max) = (LeaseDuration::SECONDS_MIN, LeaseDuration::SECONDS_MAX);
+            return Err(ClientError::Invalid(format!("the TTL must be {min} to {max} whole seconds, but is {ttl:?}")));
         };
         self.request.ttl_seconds = Some(duration);
         Ok(self)
     }
 
-    /// What everybody shall see beside the name, such as an address.
+    /// A note that everybody sees beside the candidate's name, such as an address. Default: none.
     ///
     /// # Errors
-    /// If it is longer than 1,024 characters or 4,096 bytes.
+    /// [`ClientError::Invalid`] if it is longer than 1,024 characters or 4,096 bytes.
     pub fn metadata(mut self, metadata: &str) -> Result<Campaign, ClientError> {
         self.request.metadata = Some(Metadata::new(metadata)?);
         Ok(self)
     }
 
-    /// Called whenever a waiting campaign learns what it waits for.
-    pub fn on_waiting(mut self, tell: impl Fn(Waiting<'_>) + Send + Sync + 'static) -> Campaign {
-        self.on_waiting = Box::new(tell);
+    /// Sets a function that is called each time that a waiting campaign learns why it still waits.
+    pub fn on_waiting(mut self, callback: impl Fn(Waiting<'_>) + Send + Sync + 'static) -> Campaign {
+        self.on_waiting = Box::new(callback);
         self
     }
 
-    /// Takes the room if nobody has it.
+    /// Leads the room if it is vacant. Does not wait for it.
     ///
-    /// If the future is dropped meanwhile, the room may be taken until the lease ends.
+    /// If this future is dropped before it completes, the campaign may have won. Then the room is occupied until that
+    /// lease ends.
     ///
     /// # Errors
-    /// See [`ClientError`]. After `OutcomeUnknown` the room may be taken until the lease ends.
+    /// See [`ClientError`]. After [`ClientError::OutcomeUnknown`], too, the room may be occupied until the lease ends.
     pub async fn try_once(self) -> Result<Attempt<Leadership>, ClientError> {
         self.lead(Patience::Once).await
     }
 
     /// Waits for the room for as long as it takes.
     ///
+    /// If this future is dropped before it completes, the campaign may have won, as with [`Campaign::try_once`].
+    ///
     /// # Errors
-    /// Only if waiting doesn't help.
+    /// Only errors for which [`ClientError::may_retry`] is false. All others are retried.
     pub async fn wait(self) -> Result<Leadership, ClientError> {
         match self.lead(Patience::Endless).await? {
             Attempt::Won(leadership) => Ok(leadership),
@@ -146,57 +141,62 @@ impl Campaign {
         }
     }
 
-    /// Waits for the room, but not longer than `patience`.
+    /// Waits for the room for at most `patience`.
+    ///
+    /// A request that is in flight at that moment is finished first. That takes at most the
+    /// [request deadline](super::ClientBuilder::request_deadline). If this future is dropped before it completes, the
+    /// campaign may have won, as with [`Campaign::try_once`].
     ///
     /// # Errors
-    /// If waiting doesn't help, or no node could decide when the time was over.
+    /// As for [`Campaign::wait`]. Any other error is returned if no node could decide when the time was over.
     pub async fn wait_timeout(self, patience: Duration) -> Result<Attempt<Leadership>, ClientError> {
-        let until = Deadline::new(self.election.client.caller.clock.now(), patience);
+        let until = Deadline::new(self.calls.caller.clock.now(), patience);
         self.lead(Patience::Until(until)).await
     }
 
-    /// As [`Campaign::wait_timeout`], but nobody renews the lease: for programs that hand the token on.
+    /// Waits for the room as [`Campaign::wait_timeout`] does, but does not renew the lease.
+    ///
+    /// This is for programs that hand the token to another process. Zero `patience` tries once.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`Campaign::wait_timeout`].
     pub async fn unattended(self, patience: Duration) -> Result<Attempt<Granted>, ClientError> {
-        let until = Deadline::new(self.election.client.caller.clock.now(), patience);
+        let until = Deadline::new(self.calls.caller.clock.now(), patience);
         self.campaign(if patience.is_zero() { Patience::Once } else { Patience::Until(until) }).await
     }
 
     async fn lead(self, patience: Patience) -> Result<Attempt<Leadership>, ClientError> {
         Ok(match self.campaign(patience).await? {
-            Attempt::Won(granted) => Attempt::Won(Leadership::start(self.election, granted)),
-            Attempt::Follower(lost) => Attempt::Follower(lost),
+            Attempt::Won(granted) => Attempt::Won(Leadership::start(self.calls, granted)),
+            Attempt::Follower(follower) => Attempt::Follower(follower),
         })
     }
 
     async fn campaign(&self, patience: Patience) -> Result<Attempt<Granted>, ClientError> {
-        let client = &self.election.client;
-        let clock = &client.caller.clock;
+        let clock = &*self.calls.caller.clock;
         let mut backoff = Backoff::new();
-        // First without a wait: who waits wants to know for whom.
+        // The first try does not wait, so that the caller learns early who leads.
         let mut long_poll = Duration::ZERO;
         loop {
-            let asked_at = clock.now();
-            let answer = self.ask(long_poll).await;
-            let remaining = patience.remaining(client);
-            match answer {
-                // Most of a lease that was granted while the node held this request may have passed before the
-                // answer came. The same question again says what is left, counted from a later moment.
+            let sent_at = clock.now();
+            let attempt = self.send(long_poll).await;
+            let remaining = patience.remaining(clock);
+            match attempt {
+                // The lease counts from before the request was sent. If the node held the request, little may be left
+                // by that count. The same request again says what is left, counted from a later moment.
                 Ok(Attempt::Won(granted)) if granted.is_stale(clock.now()) => {
                     long_poll = Duration::ZERO;
                     continue;
                 }
                 Ok(Attempt::Won(granted)) => return Ok(Attempt::Won(granted)),
-                Ok(Attempt::Follower(lost)) => {
+                Ok(Attempt::Follower(follower)) => {
                     if remaining.is_zero() {
-                        return Ok(Attempt::Follower(lost));
+                        return Ok(Attempt::Follower(follower));
                     }
-                    (self.on_waiting)(Waiting::OtherLeads(&lost));
-                    let was_held = clock.now().since(asked_at) + LONG_POLL_SLACK >= long_poll;
+                    (self.on_waiting)(Waiting::OtherLeads(&follower));
+                    let was_held = clock.now().since(sent_at) + LONG_POLL_SLACK >= long_poll;
                     if !was_held {
-                        tokio::time::sleep(self.time_to_ask_again(&lost).min(remaining)).await;
+                        tokio::time::sleep(self.time_to_next_try(&follower).min(remaining)).await;
                     }
                     backoff = Backoff::new();
                 }
@@ -205,46 +205,29 @@ impl Campaign {
                         return Err(error);
                     }
                     (self.on_waiting)(Waiting::Trouble(&error));
-                    let pause = backoff.next(&random_share()).max(error.retry_after().unwrap_or_default());
+                    let pause = backoff.next(Fraction::random()).max(error.retry_after().unwrap_or_default());
                     tokio::time::sleep(pause.min(remaining)).await;
                 }
             }
-            let whole_seconds = patience.remaining(client).min(LONG_POLL).as_secs();
+            let whole_seconds = patience.remaining(clock).min(LONG_POLL).as_secs();
             long_poll = Duration::from_secs(whole_seconds);
         }
     }
 
-    /// Later than the node says by up to a tenth of the lease, so that a crowd doesn't come back as one.
-    fn time_to_ask_again(&self, lost: &Follower) -> Duration {
+    /// The time that the node advises, and up to a tenth of the lease, so that waiting clients don't come all at once.
+    fn time_to_next_try(&self, follower: &Follower) -> Duration {
         let lease_duration = self.request.lease_duration().as_duration();
-        Duration::from_millis(lost.retry_after_ms.max(100)) + random_share().up_to_a_tenth_of(lease_duration)
+        Duration::from_millis(follower.retry_after_ms.max(100)) + Fraction::random().up_to_a_tenth_of(lease_duration)
     }
 
-    async fn ask(&self, long_poll: Duration) -> Result<Attempt<Granted>, ClientError> {
-        let Election { client, room } = &self.election;
-        let wait_seconds = u8::try_from(long_poll.as_secs()).ok().filter(|seconds| *seconds > 0);
-        let request = CampaignRequest { wait_seconds, ..self.request.clone() };
-        let call = Call {
-            idempotency_key: Some(&self.idempotency_key),
-            long_poll,
-            ..Call::post(format!("/elections/{room}/campaign"), &request)
-        };
-        let deadline = Deadline::new(client.caller.clock.now(), client.request_deadline + long_poll);
-        let answer = client.caller.call(&call, deadline).await?;
+    async fn send(&self, long_poll: Duration) -> Result<Attempt<Granted>, ClientError> {
+        let answer = self.calls.campaign(&self.request, &self.idempotency_key, long_poll).await?;
         Ok(match answer.body {
             CampaignResponse::Won(won) => {
                 let valid_until = Deadline::new(answer.sent_at, Duration::from_millis(won.valid_for_ms));
                 Attempt::Won(Granted { won, server: answer.server, valid_until })
             }
-            CampaignResponse::Follower(lost) => Attempt::Follower(lost),
+            CampaignResponse::Follower(follower) => Attempt::Follower(follower),
         })
-    }
-}
-
-impl Granted {
-    /// Whether a tenth of what was granted has passed.
-    fn is_stale(&self, now: super::HolderInstant) -> bool {
-        let valid_for = Duration::from_millis(self.won.valid_for_ms);
-        self.valid_until.remaining(now) < valid_for * 9 / 10
     }
 }

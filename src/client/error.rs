@@ -1,104 +1,115 @@
-//! What can go wrong for a client, sorted by what its user can do about it.
+//! What can go wrong, sorted by what the caller can do about it.
 
 use std::time::Duration;
 
 use crate::domain::InvalidId;
 use crate::wire::{ErrorBody, ErrorCode};
 
-/// Why a request has no answer. That somebody else leads is not an error.
+/// Why a request failed. If another candidate leads, that is not an error: see [`Attempt`](super::Attempt).
+///
+/// "Nothing was changed" and "the outcome is unknown" are different variants. After the second, the room may be
+/// occupied.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// The request makes no sense. Nothing was sent.
+    /// A value is not valid. Nothing was sent. The text says which value, and what is valid.
     #[error("{0}")]
     Invalid(String),
-    /// A token would be sent in clear to another machine. Nothing was sent.
-    #[error("{host} is another machine, and http:// would show it tokens in clear; allow insecure HTTP to do so")]
+    /// A token would travel unencrypted to another machine. Nothing was sent.
+    ///
+    /// [`ClientBuilder::allow_insecure_http`](super::ClientBuilder::allow_insecure_http) allows it.
+    #[error("tokens would travel to {host} unencrypted; allow insecure HTTP if you trust the network between")]
     Cleartext {
-        /// Which machine.
+        /// The other machine.
         host: String,
     },
-    /// A node understood the request and says no; asking another node wouldn't help.
-    #[error("{}", refused(.0))]
-    Refused(Refusal),
-    /// Nothing was changed, and nothing will be: no node was reached that could decide.
-    #[error("no node can decide: {0}")]
+    /// A node understood the request and turned it down. Another node would usually do the same.
+    #[error("{}", describe(.0))]
+    Rejected(Rejection),
+    /// No node could decide: each was unreachable, or had no quorum. Nothing was changed, and nothing will be, so a
+    /// retry is safe.
+    #[error("no node can decide, and nothing was changed; try again later ({0})")]
     Unavailable(String),
-    /// The request may or may not have been carried out, or will be.
-    #[error("whether the request was carried out is unknown: {0}")]
+    /// A node got the request, but its answer is missing. The request may have been carried out, or may still be.
+    ///
+    /// [`Election::status`](super::Election::status) shows who leads.
+    #[error("the request may or may not have been carried out; check who leads, or try again ({0})")]
     OutcomeUnknown(String),
 }
 
-/// A node's reasoned no.
+/// Why a node turned a request down (HTTP 4xx).
 #[derive(Debug, Clone)]
-pub struct Refusal {
-    /// HTTP status.
+pub struct Rejection {
+    /// The HTTP status.
     pub status: u16,
-    /// The stable code of the contract.
+    /// A stable code, for programs. Those of this version are in [`ErrorCode`].
     pub code: String,
-    /// For people.
+    /// The reason, for people. It may change between versions.
     pub message: String,
-    /// Under which the node's trace events have it.
+    /// The id that the node's log has for this request.
     pub request_id: String,
-    /// When it may be worth asking again.
+    /// How long to wait before a retry can succeed, if the node said so.
     pub retry_after: Option<Duration>,
 }
 
-impl Refusal {
-    pub(super) fn new(status: u16, body: ErrorBody) -> Refusal {
+impl Rejection {
+    pub(super) fn new(status: u16, body: ErrorBody) -> Rejection {
         let message = match body.details {
             Some(details) => format!("{}: {details}", body.error),
             None => body.error,
         };
         let retry_after = body.retry_after_ms.map(Duration::from_millis);
-        Refusal { status, code: body.code, message, request_id: body.request_id, retry_after }
+        Rejection { status, code: body.code, message, request_id: body.request_id, retry_after }
     }
 
-    /// Whether the code is this one.
+    /// Whether [`code`](Rejection::code) is this one.
     pub fn is(&self, code: ErrorCode) -> bool {
         self.code == code.as_str()
     }
 
-    /// Whether it is a matter of time.
+    /// Whether the same request can succeed later.
     pub(super) fn may_pass(&self) -> bool {
         self.is(ErrorCode::RateLimited) || self.is(ErrorCode::CapacityExceeded)
     }
 }
 
-fn refused(refusal: &Refusal) -> String {
-    let Refusal { code, message, request_id, .. } = refusal;
+fn describe(rejection: &Rejection) -> String {
+    let Rejection { code, message, request_id, .. } = rejection;
     format!("{message} ({code}, request {request_id})")
 }
 
 impl ClientError {
-    /// Whether the same request may succeed later. A campaign must be repeated with the same key, which
-    /// [`Campaign`](super::Campaign) does.
+    /// Whether the same request may succeed later.
+    ///
+    /// [`Campaign`](super::Campaign) retries by itself, always with the same idempotency key.
     pub fn may_retry(&self) -> bool {
         match self {
             ClientError::Invalid(_) | ClientError::Cleartext { .. } => false,
-            ClientError::Refused(refusal) => refusal.may_pass(),
+            ClientError::Rejected(rejection) => rejection.may_pass(),
             ClientError::Unavailable(_) | ClientError::OutcomeUnknown(_) => true,
         }
     }
 
-    /// Whether a lease may live in spite of this error: one that was held before, or one that a campaign won
-    /// without hearing of it. Only a node's word that the lease is not current proves the contrary.
+    /// Whether the caller may hold a lease in spite of this error: an earlier one, or one that a campaign won although
+    /// its answer did not arrive.
+    ///
+    /// False only if a node has said that the lease is not current.
     pub fn may_still_hold(&self) -> bool {
-        !matches!(self, ClientError::Refused(refusal) if refusal.is(ErrorCode::LeaseNotCurrent))
+        !matches!(self, ClientError::Rejected(rejection) if rejection.is(ErrorCode::LeaseNotCurrent))
     }
 
-    /// The contract's code, if a node gave one.
+    /// The code of a rejection. `None` for all other errors.
     pub fn code(&self) -> Option<&str> {
         match self {
-            ClientError::Refused(refusal) => Some(&refusal.code),
+            ClientError::Rejected(rejection) => Some(&rejection.code),
             _ => None,
         }
     }
 
-    /// When it may be worth asking again, if a node said so.
+    /// How long to wait before a retry can succeed. `None` if no node said so.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            ClientError::Refused(refusal) => refusal.retry_after,
+            ClientError::Rejected(rejection) => rejection.retry_after,
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
-//! A lease that was won, as it is known here: until when it is held, and whether it is over.
+//! A lease that was won, as this process knows it: until when it is held, and whether it is over.
 //!
-//! Whoever asks reads the clock and the deadline, and waits for nobody.
+//! Each look at it reads the clocks and the deadline, and never waits for a node.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,61 +8,83 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::campaign::Granted;
-use super::holder_clock::Deadline;
-use super::retry::Answer;
-use super::{Election, HolderClock};
-use crate::domain::{ContenderId, FencingToken};
+use super::caller::Answer;
+use super::holder_clock::{Deadline, HolderClock, HolderInstant};
+use crate::domain::{ContenderId, FencingToken, RoomId};
 use crate::wire::{LeaderToken, Won};
 
-/// How much of a lease is for acting, in tenths. In the rest, what acted must come to its end.
+/// How much of a lease allows its holder to act, in tenths. The rest is for the work to stop.
 const AUTHORITY_TENTHS: u32 = 8;
 
-/// Why a leadership is over.
+/// Why a leadership is over. It stays over: to lead again, campaign again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LossReason {
-    /// A node has proved that the lease is not current: it has expired, or was ended by its token elsewhere.
-    #[error("the lease is no longer current")]
+    /// A node has said that the lease is not current: it has expired, or somebody used its token to resign.
+    #[error("the lease is over: it expired or was resigned elsewhere; campaign again to lead again")]
     NotCurrent,
-    /// No renewal got through before authority ended. Whether the lease lives on for a moment, nobody here knows.
-    #[error("authority ended before a renewal got through")]
+    /// No renewal succeeded before authority ended. The lease may last a little longer, but nobody
+    /// may act on it.
+    #[error("no renewal succeeded in time; check that the nodes can be reached, and campaign again to lead again")]
     Uncertain,
-    /// All nodes refuse to renew.
-    #[error("renewal refused: {code}")]
+    /// Every node rejects the renewal, for example because it no longer accepts the access token.
+    #[error("every node rejects the renewal ({code}); remove the cause, and campaign again to lead again")]
     Rejected {
-        /// The contract's code.
+        /// The stable code of the last rejection, as in [`Rejection::code`](super::Rejection::code).
         code: String,
     },
-    /// It was given up here.
-    #[error("resigned")]
+    /// This program resigned, or dropped the [`Leadership`](super::Leadership).
+    #[error("this program gave the leadership up")]
     Resigned,
 }
 
-/// How a leadership stands.
+/// Whether a leadership is held or lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeadershipState {
-    /// The lease is held, as of the last renewal. The deadline may have passed since: ask
-    /// [`Leadership::is_held`](super::Leadership::is_held) before acting.
+    /// The lease was held at the last renewal. Authority may have ended since: call
+    /// [`Leadership::is_held`](super::Leadership::is_held) before each action.
     Held(Standing),
-    /// It is over, for good.
+    /// The leadership is over, and stays so.
     Lost(LossReason),
 }
 
-/// What the last renewal said.
+/// The result of the last renewal or, before the first one, of the campaign.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
-    /// How many renewals there were.
+    /// How many renewals have succeeded.
     pub renewals: u64,
-    /// Which node answered.
+    /// The URL of the node that answered.
     pub server: String,
-    /// When the lease ends, by the nodes' calendar, for people.
+    /// When the lease ends, in RFC 3339 by the nodes' calendar. It is for people; use
+    /// [`Leadership::remaining`](super::Leadership::remaining) to decide anything.
     pub expires_at: String,
 }
 
-/// What a leadership, its observers and its keeper share.
+/// A lease that no task renews. Hand its token to the program that will renew it, end it with
+/// [`Election::resign`](super::Election::resign), or let it expire.
+#[derive(Debug)]
+#[must_use = "the room stays occupied until the lease ends or its token resigns"]
+pub struct Granted {
+    /// The answer of the node, with the leader token and the term.
+    pub won: Won,
+    /// The URL of that node.
+    pub server: String,
+    /// When the lease ends, on this machine's clocks. Stop acting well before: a [`Leadership`](super::Leadership)
+    /// stops after 80 % of the lease.
+    pub valid_until: Deadline,
+}
+
+impl Granted {
+    /// Whether more than a tenth of the granted time has passed.
+    pub(super) fn is_stale(&self, now: HolderInstant) -> bool {
+        let valid_for = Duration::from_millis(self.won.valid_for_ms);
+        self.valid_until.remaining(now) < valid_for * 9 / 10
+    }
+}
+
+/// The lease that a leadership, its observers and its keeper share.
 pub(super) struct HeldLease {
-    pub election: Election,
+    pub room: RoomId,
     pub contender: ContenderId,
     pub fencing_token: FencingToken,
     pub lease_secret: LeaderToken,
@@ -72,29 +94,28 @@ pub(super) struct HeldLease {
     pub cancellation: CancellationToken,
 }
 
-/// Ends of the lease, by the last answer.
+/// The two ends of a lease, counted from its last answer.
 #[derive(Clone, Copy)]
 pub(super) struct Times {
-    /// When to act no longer.
+    /// The holder must not act after this.
     pub authority: Deadline,
-    /// When somebody else may lead.
+    /// Another contender may lead after this.
     pub lease: Deadline,
 }
 
 impl Times {
     fn new(lease: Deadline) -> Times {
-        Times { authority: lease.at_share(|valid_for| valid_for * AUTHORITY_TENTHS / 10), lease }
+        Times { authority: lease.scaled(|valid_for| valid_for * AUTHORITY_TENTHS / 10), lease }
     }
 }
 
 impl HeldLease {
-    /// A lease that was granted just now.
-    pub fn new(election: Election, granted: Granted) -> HeldLease {
-        let clock = election.client.caller.clock.clone();
+    /// A lease that a campaign has just won.
+    pub fn new(room: RoomId, clock: Arc<dyn HolderClock>, granted: Granted) -> HeldLease {
         let Granted { won, server, valid_until } = granted;
         let standing = Standing { renewals: 0, server, expires_at: won.leader.expires_at };
         HeldLease {
-            election,
+            room,
             contender: won.leader.candidate_id,
             fencing_token: won.leader.term,
             lease_secret: won.leader_token,
@@ -105,7 +126,7 @@ impl HeldLease {
         }
     }
 
-    /// When it ends, by the last answer.
+    /// When authority and the lease end.
     pub fn times(&self) -> Times {
         *self.lock_times()
     }
@@ -114,7 +135,7 @@ impl HeldLease {
         self.times.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How long acting is still allowed.
+    /// How long the holder may still act. Once that is zero, the leadership is over.
     pub fn remaining(&self) -> Duration {
         if self.cancellation.is_cancelled() {
             return Duration::ZERO;
@@ -122,15 +143,15 @@ impl HeldLease {
         let authority = self.times().authority;
         let remaining = authority.remaining(self.clock.now());
         if remaining.is_zero() {
-            // Nothing that is renewed later may bring it back.
+            // A renewal that comes later must not bring the leadership back.
             self.end(LossReason::Uncertain);
         }
         remaining
     }
 
-    /// Ends the leadership; the first reason stays.
+    /// Ends the leadership. If it has ended before, its first reason stays.
     pub fn end(&self, reason: LossReason) {
-        // Before the reason: whoever learns that it is over must find nothing that says the contrary.
+        // This comes before the state. A task that sees the lost state must find the token cancelled.
         self.cancellation.cancel();
         self.state.send_if_modified(|state| {
             let held = matches!(state, LeadershipState::Held(_));
@@ -141,19 +162,19 @@ impl HeldLease {
         });
     }
 
-    /// Waits for the end.
+    /// Waits until the leadership is over.
     pub async fn lost(&self) -> LossReason {
         let mut state = self.state.subscribe();
         loop {
             if let LeadershipState::Lost(reason) = &*state.borrow_and_update() {
                 return reason.clone();
             }
-            // `self` has the sender, so it can't have gone.
+            // The sender is in `self`, so this cannot fail.
             let _ = state.changed().await;
         }
     }
 
-    /// Takes what a renewal gave, and returns it.
+    /// Records a successful renewal. Returns the end of the lease that this renewal gave.
     pub fn renewed(&self, answer: Answer<Won>) -> Deadline {
         let valid_for = Duration::from_millis(answer.body.valid_for_ms);
         let new = Times::new(Deadline::new(answer.sent_at, valid_for));

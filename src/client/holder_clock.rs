@@ -1,30 +1,34 @@
-//! The holder's clock: how much of a lease has passed, seen from the side that must stop in time.
+//! The holder's clock: how much of a lease has passed, for the side that must stop in time.
 //!
-//! A holder may stop early, never late. So elapsed time is the largest of what three kernel clocks say:
-//! `CLOCK_BOOTTIME` counts while the machine sleeps, `CLOCK_MONOTONIC_RAW` isn't slewed by NTP, and
-//! `CLOCK_REALTIME`, where it moved forward, may know of a pause that the other two missed. `std`'s `Instant` is
-//! `CLOCK_MONOTONIC`, which stands still during a suspend: a laptop that was closed for an hour would lead on.
+//! A holder may stop early, never late. So the elapsed time is the largest of what three kernel clocks show:
 //!
-//! No clock sees every pause of a virtual machine. What the lease guards must check the fencing token, too.
+//! - `CLOCK_BOOTTIME` goes on while the machine sleeps.
+//! - `CLOCK_MONOTONIC_RAW` is not slowed down by NTP.
+//! - `CLOCK_REALTIME` may jump forward over a pause that the other two missed.
+//!
+//! The standard library's `Instant` reads `CLOCK_MONOTONIC`, which stops while the machine sleeps. With it, a laptop
+//! that was closed for an hour would lead on.
+//!
+//! No clock sees every pause of a virtual machine. So the resource that the lease guards must check the fencing token.
 
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-/// One reading of the holder's clocks; good only for differences on one machine.
+/// One reading of three clocks of this machine. Only the difference of two readings has a meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HolderInstant {
-    /// Since boot, suspends included.
+    /// Since boot, including the time that the machine slept (`CLOCK_BOOTTIME`).
     pub boot: Duration,
-    /// Since boot, as the oscillator counts.
+    /// Since boot, without corrections by NTP (`CLOCK_MONOTONIC_RAW`).
     pub raw: Duration,
-    /// Since 1970, as somebody set it.
+    /// Since 1970, as the machine's clock is set (`CLOCK_REALTIME`).
     pub wall: Duration,
 }
 
 impl HolderInstant {
-    /// The longest time that may have passed since `earlier`. A clock that went back counts for nothing.
+    /// The largest difference that a clock shows since `earlier`. A clock that went back counts as zero.
     pub fn since(self, earlier: HolderInstant) -> Duration {
         let boot = self.boot.saturating_sub(earlier.boot);
         let raw = self.raw.saturating_sub(earlier.raw);
@@ -33,13 +37,16 @@ impl HolderInstant {
     }
 }
 
-/// Time as a holder needs it, behind a trait so that a test can let it pass.
+/// The clock that a lease is counted on. It must go on while the machine sleeps, which [`std::time::Instant`] does not.
+///
+/// [`SystemHolderClock`] is the real one. A test can set another with
+/// [`ClientBuilder::clock`](super::ClientBuilder::clock), and let time pass as it likes.
 pub trait HolderClock: Send + Sync + 'static {
-    /// The clocks, read now.
+    /// Reads the clocks.
     fn now(&self) -> HolderInstant;
 }
 
-/// The kernel's clocks.
+/// The clocks of the Linux kernel.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemHolderClock;
 
@@ -54,7 +61,7 @@ fn read(id: ClockId) -> Duration {
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// A moment after which something must not be relied on any more. It means the same to all processes of a machine.
+/// A moment on the clocks of this machine, such as the end of a lease. All processes of the machine can use it.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Deadline {
     from: HolderInstant,
@@ -62,29 +69,29 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// `after` from the moment `from`.
+    /// The moment that is `after` later than `from`.
     pub fn new(from: HolderInstant, after: Duration) -> Deadline {
         Deadline { from, after }
     }
 
-    /// What is left at `now`; zero if it has passed.
+    /// The time that is left at `now`. Zero if the moment has passed.
     pub fn remaining(&self, now: HolderInstant) -> Duration {
         self.after.saturating_sub(now.since(self.from))
     }
 
-    /// Whether it has passed.
+    /// Whether the moment has passed at `now`.
     pub fn is_over(&self, now: HolderInstant) -> bool {
         self.remaining(now).is_zero()
     }
 
-    /// The one that leaves more time at `now`: a late answer to an early request doesn't shorten anything.
+    /// The one of two moments that leaves more time at `now`.
     pub fn later(self, other: Deadline, now: HolderInstant) -> Deadline {
         if other.remaining(now) > self.remaining(now) { other } else { self }
     }
 
-    /// Another moment, counted from the same start: `share` makes its distance from this one's.
-    pub fn at_share(&self, share: impl FnOnce(Duration) -> Duration) -> Deadline {
-        Deadline { from: self.from, after: share(self.after) }
+    /// Another moment with the same start. `scale` gets this one's distance from the start, and returns the other's.
+    pub fn scaled(&self, scale: impl FnOnce(Duration) -> Duration) -> Deadline {
+        Deadline { from: self.from, after: scale(self.after) }
     }
 }
 

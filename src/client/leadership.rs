@@ -1,7 +1,6 @@
-//! The right to lead, in the hands of the program that won it.
+//! The right to lead, for the program that won it.
 //!
-//! What is known of the lease is in [`held_lease`](super::held_lease); who renews it is
-//! [`lease_keeper`](super::lease_keeper).
+//! The lease itself is in [`held_lease`](super::held_lease). A task in [`lease_keeper`](super::lease_keeper) renews it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,19 +8,18 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::Election;
-use super::campaign::Granted;
 use super::error::ClientError;
-use super::held_lease::{HeldLease, LeadershipState, LossReason};
+use super::held_lease::{Granted, HeldLease, LeadershipState, LossReason};
 use super::holder_clock::Deadline;
-use super::lease_keeper::{Farewell, keep};
+use super::lease_keeper::{LeaseKeeper, ResignReply};
+use super::room_calls::RoomCalls;
 use crate::domain::{ContenderId, FencingToken, RoomId};
 use crate::wire::LeaderToken;
 
-/// The right to act for a room, for as long as it lasts.
+/// The right to act as the leader of a room, while it lasts. The lease is renewed in the background.
 ///
-/// Dropping it stops the renewals, and resigns without waiting for the outcome. It must be dropped or resigned
-/// only when the work that it allows has ended.
+/// Drop or resign it only when the work that it allows has ended, because another candidate may lead at once. Dropping
+/// stops the renewals, and resigns in the background for at most 2 seconds. If that fails, the lease ends by itself.
 ///
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/node.rs"));
@@ -30,7 +28,7 @@ use crate::wire::LeaderToken;
 /// # let client = quorate::client::Client::builder().urls(node).build()?;
 /// # let mut steps = 3;
 /// let leadership = client.election("nightly-report")?.campaign("worker-a")?.wait().await?;
-/// // For work in steps: ask before each. It reads a clock, and sends nothing.
+/// // For work in steps: check before each step. This reads a clock, and sends nothing.
 /// while leadership.is_held() {
 ///     work_a_little(leadership.term()).await;
 /// #   steps -= 1;
@@ -41,81 +39,84 @@ use crate::wire::LeaderToken;
 /// # assert!(client.election("nightly-report")?.status().await?.leader.is_none());
 /// # Ok(()) }) }
 /// ```
-#[must_use = "dropping a leadership resigns"]
+#[must_use = "dropping a leadership gives the room up"]
 pub struct Leadership {
     lease: Arc<HeldLease>,
-    stop: Option<oneshot::Sender<Farewell>>,
+    stop: Option<oneshot::Sender<ResignReply>>,
 }
 
 impl Leadership {
-    /// Starts to keep a lease that was granted just now.
-    pub(super) fn start(election: Election, granted: Granted) -> Leadership {
-        let lease = Arc::new(HeldLease::new(election, granted));
-        let (stop, told_to_stop) = oneshot::channel();
-        tokio::spawn(keep(lease.clone(), told_to_stop));
+    /// Starts the task that keeps a lease which has just been won.
+    pub(super) fn start(calls: RoomCalls, granted: Granted) -> Leadership {
+        let lease = Arc::new(HeldLease::new(calls.room.clone(), calls.caller.clock.clone(), granted));
+        let (stop, stopped) = oneshot::channel();
+        tokio::spawn(LeaseKeeper::new(calls, lease.clone()).keep(stopped));
         Leadership { lease, stop: Some(stop) }
     }
 
-    /// The number to send along with every write. It is higher than every earlier leader's.
+    /// The number to send with every write. It is higher than that of every earlier leader.
     pub fn term(&self) -> FencingToken {
         self.lease.fencing_token
     }
 
-    /// Which room.
+    /// The name of the room.
     pub fn room(&self) -> &RoomId {
-        &self.lease.election.room
+        &self.lease.room
     }
 
-    /// The name that it was won under.
+    /// The candidate that won: the name given to [`Election::campaign`](super::Election::campaign).
     pub fn candidate(&self) -> &ContenderId {
         &self.lease.contender
     }
 
-    /// The secret that proves who leads. Whoever has it can renew and resign.
+    /// The secret that proves who leads. Anybody who has it can renew and resign, so keep it secret.
     pub fn leader_token(&self) -> &LeaderToken {
         &self.lease.lease_secret
     }
 
-    /// How long acting is still allowed: zero once the leadership is lost or its safety deadline has passed. It
-    /// reads clocks, and waits for nothing.
+    /// How long this program may still act without another renewal. Zero once the leadership is over.
+    ///
+    /// It reads clocks, and does not wait.
     pub fn remaining(&self) -> Duration {
         self.lease.remaining()
     }
 
-    /// Whether acting is allowed now. Ask right before each step that can't be taken back.
+    /// Whether this program may act now. Check right before each step that cannot be undone.
     pub fn is_held(&self) -> bool {
         !self.remaining().is_zero()
     }
 
-    /// When acting is no longer allowed, by the last renewal.
+    /// When authority ends, if no more renewals succeed.
     pub fn authority(&self) -> Deadline {
         self.lease.times().authority
     }
 
-    /// The state, to be watched.
+    /// The state, and its changes: each renewal, and the loss.
     pub fn state(&self) -> watch::Receiver<LeadershipState> {
         self.lease.state.subscribe()
     }
 
-    /// Cancelled when the leadership is lost or given up, or its safety deadline has passed.
+    /// A token that is cancelled when the leadership is over: lost or given up.
     pub fn token(&self) -> CancellationToken {
         self.lease.cancellation.clone()
     }
 
-    /// A view that can be cloned and kept after the leadership has ended.
+    /// A view of this leadership for other tasks. It can be cloned, and outlives the leadership.
     pub fn observer(&self) -> Observer {
         Observer { lease: self.lease.clone() }
     }
 
-    /// Waits until it is over, and says why.
+    /// Waits until the leadership is over, and returns the reason.
     pub async fn lost(&self) -> LossReason {
         self.lease.lost().await
     }
 
-    /// Runs `work` for as long as the leadership lasts, and resigns once it has ended.
+    /// Runs `work` while the leadership lasts, and resigns when the work is done. If resigning fails, the lease ends by
+    /// itself.
     ///
     /// # Errors
-    /// If the leadership is lost before: `work` is then dropped where it waits.
+    /// The reason of the loss, if the leadership is lost before the work is done. The work is then dropped where it
+    /// waits. A result that came too late is dropped, too.
     pub async fn run<T>(self, work: impl Future<Output = T>) -> Result<T, LossReason> {
         let output = tokio::select! {
             biased;
@@ -126,59 +127,61 @@ impl Leadership {
             return Err(self.lost().await);
         }
         if let Err(error) = self.resign().await {
-            tracing::debug!(%error, "not resigned; the lease will end by itself");
+            tracing::debug!(%error, "resigning failed; the room becomes vacant when the lease ends");
         }
         Ok(output)
     }
 
-    /// Gives the room up, and waits until it is vacant. Authority ends at once.
+    /// Gives the room up, and waits until a node has confirmed it. Authority ends at once.
+    ///
+    /// If the leadership is over already, this succeeds.
     ///
     /// # Errors
-    /// See [`ClientError`]: the room may be vacant, or will be when the lease has ended.
+    /// See [`ClientError`]. The room may be vacant; if not, it becomes vacant when the lease ends.
     pub async fn resign(mut self) -> Result<(), ClientError> {
         let (done, outcome) = oneshot::channel();
-        let told = self.stop.take().map(|stop| stop.send(done));
-        match told {
+        let sent = self.stop.take().map(|stop| stop.send(done));
+        match sent {
             Some(Ok(())) => outcome.await.unwrap_or_else(|_| self.not_given_up()),
-            // The keeper has ended: there is nothing left to give up.
+            // The keeper has ended, so there is nothing left to give up.
             _ => Ok(()),
         }
     }
 
-    /// What to say when the keeper has ended without a word.
+    /// The result if the keeper ended without one.
     fn not_given_up(&self) -> Result<(), ClientError> {
         match &*self.lease.state.borrow() {
             LeadershipState::Lost(reason) if *reason != LossReason::Resigned => Ok(()),
-            _ => Err(ClientError::OutcomeUnknown("the runtime stopped before the room was given up".into())),
+            _ => Err(ClientError::OutcomeUnknown("the tokio runtime stopped before a node confirmed it".into())),
         }
     }
 }
 
 impl Drop for Leadership {
     fn drop(&mut self) {
-        // The keeper sees the sender go, and resigns.
+        // Dropping `stop` makes the keeper resign.
         self.lease.end(LossReason::Resigned);
     }
 }
 
-/// Looks at a [`Leadership`] from elsewhere, without keeping it.
+/// A view of a [`Leadership`] for other tasks. It does not keep the leadership alive.
 #[derive(Clone)]
 pub struct Observer {
     lease: Arc<HeldLease>,
 }
 
 impl Observer {
-    /// As [`Leadership::remaining`].
+    /// How long the leader may still act, as [`Leadership::remaining`]. Zero once the leadership is over.
     pub fn remaining(&self) -> Duration {
         self.lease.remaining()
     }
 
-    /// As [`Leadership::term`].
+    /// The number to send with every write, as [`Leadership::term`].
     pub fn term(&self) -> FencingToken {
         self.lease.fencing_token
     }
 
-    /// As [`Leadership::candidate`].
+    /// The candidate that won, as [`Leadership::candidate`].
     pub fn candidate(&self) -> &ContenderId {
         &self.lease.contender
     }

@@ -1,124 +1,137 @@
-//! Keeps a lease: renews it well before its end, and gives it up when its owner says so or has gone.
+//! Keeps a lease: renews it well before its end, and resigns when the owner gives it up or drops it.
 //!
-//! The keeper is a task of its own, and the only one who talks to the nodes about the lease, one request at a time.
+//! The keeper is a task of its own. No other task sends requests about the lease, and the keeper sends one at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::Election;
-use super::backoff::random_share;
+use super::backoff::Fraction;
+use super::caller::Answer;
 use super::error::ClientError;
 use super::held_lease::{HeldLease, LeadershipState, LossReason};
 use super::holder_clock::Deadline;
-use super::retry::{Answer, Call};
-use crate::wire::{ErrorCode, RenewRequest, Won};
+use super::room_calls::RoomCalls;
+use crate::wire::{ErrorCode, Won};
 
-/// How often the clocks are read. Timers stand still while a machine sleeps; so none is set for longer than this.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How often the clocks are read. Timers stop while the machine sleeps, so none is set for longer than this.
+const CLOCK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long a resignation that nobody waits for is tried.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// How long to try to resign after the owner dropped the leadership. Nobody waits for the result.
+const DROPPED_RESIGN_MAX: Duration = Duration::from_secs(2);
 
-/// Between two calls for one renewal, each of which has asked every node already.
+/// The pause between two tries of one renewal. Most tries have asked every node already.
 const RENEWAL_PAUSE: Duration = Duration::from_millis(200);
 
-/// Where the keeper says how a resignation went.
-pub(super) type Farewell = oneshot::Sender<Result<(), ClientError>>;
+/// The channel for the result of a resignation.
+pub(super) type ResignReply = oneshot::Sender<Result<(), ClientError>>;
 
-/// Keeps the lease until it is lost, or until its owner gives it up or drops it.
-pub(super) async fn keep(lease: Arc<HeldLease>, mut told_to_stop: oneshot::Receiver<Farewell>) {
-    let mut last = lease.times().lease;
-    let told = loop {
-        tokio::select! {
-            biased;
-            () = lease.authority_ended() => break None,
-            told = &mut told_to_stop => break told.ok(),
-            renewal = async {
-                lease.renewal_is_due(last).await;
-                lease.renew().await
-            } => match renewal {
-                Ok(answer) => last = lease.renewed(answer),
-                Err(reason) => {
-                    lease.end(reason);
-                    break None;
-                }
-            }
-        }
-    };
-    lease.end(LossReason::Resigned);
-    let resigned = *lease.state.borrow() == LeadershipState::Lost(LossReason::Resigned);
-    if let Some(done) = told {
-        // If nobody waits for the outcome any more, nobody needs it.
-        let _ = done.send(lease.give_up(lease.election.client.request_deadline).await);
-    } else if resigned && let Err(error) = lease.give_up(FAREWELL).await {
-        tracing::debug!(room = %lease.election.room, %error, "not resigned; the lease ends by itself");
-    }
-    // After a loss nothing is sent: what the lease allowed may need the rest of it to come to its end.
+/// The task that renews one lease.
+pub(super) struct LeaseKeeper {
+    calls: RoomCalls,
+    lease: Arc<HeldLease>,
 }
 
-impl HeldLease {
-    /// Returns when the safety deadline has passed, or the leadership is over.
+impl LeaseKeeper {
+    pub fn new(calls: RoomCalls, lease: Arc<HeldLease>) -> LeaseKeeper {
+        LeaseKeeper { calls, lease }
+    }
+
+    /// Keeps the lease until it is lost, or until its owner gives it up or drops it.
+    pub async fn keep(self, mut stopped: oneshot::Receiver<ResignReply>) {
+        let lease = &self.lease;
+        let mut last = lease.times().lease;
+        let reply = loop {
+            tokio::select! {
+                biased;
+                () = self.authority_ended() => break None,
+                reply = &mut stopped => break reply.ok(),
+                renewal = async {
+                    self.renewal_is_due(last).await;
+                    self.renew().await
+                } => match renewal {
+                    Ok(answer) => last = lease.renewed(answer),
+                    Err(reason) => {
+                        lease.end(reason);
+                        break None;
+                    }
+                }
+            }
+        };
+        lease.end(LossReason::Resigned);
+        let resigned = *lease.state.borrow() == LeadershipState::Lost(LossReason::Resigned);
+        if let Some(reply) = reply {
+            // The owner may have stopped waiting for the result. Then it is not needed.
+            let _ = reply.send(self.give_up(self.calls.caller.request_deadline).await);
+        } else if resigned && let Err(error) = self.give_up(DROPPED_RESIGN_MAX).await {
+            tracing::debug!(
+                room = %self.calls.room, %error, "resigning failed; the room becomes vacant when the lease ends"
+            );
+        }
+        // After a loss nothing is sent. The work may need the rest of the lease to stop.
+    }
+
+    /// Waits until authority has ended, or the leadership is over.
     async fn authority_ended(&self) {
         loop {
-            let remaining = self.remaining();
+            let remaining = self.lease.remaining();
             if remaining.is_zero() {
                 return;
             }
-            tokio::time::sleep(remaining.min(LOOK_EVERY)).await;
+            tokio::time::sleep(remaining.min(CLOCK_INTERVAL)).await;
         }
     }
 
-    /// Sleeps until a third of what was granted `last` has passed, a little more or less.
+    /// Waits until about a third of the time that the last answer granted has passed.
     async fn renewal_is_due(&self, last: Deadline) {
-        let due = last.at_share(|valid_for| random_share().jitter(valid_for / 3));
+        let due = last.scaled(|valid_for| Fraction::random().jitter(valid_for / 3));
         loop {
-            let remaining = due.remaining(self.clock.now());
+            let remaining = due.remaining(self.lease.clock.now());
             if remaining.is_zero() {
                 return;
             }
-            tokio::time::sleep(remaining.min(LOOK_EVERY)).await;
+            tokio::time::sleep(remaining.min(CLOCK_INTERVAL)).await;
         }
     }
 
-    /// Asks all nodes in turn until one has renewed, or one proves that there is nothing to renew.
+    /// Tries to renew until a node has done so, a node says that the lease is not current, or every node rejects it.
+    /// [`LeaseKeeper::keep`] stops this when authority ends.
     async fn renew(&self) -> Result<Answer<Won>, LossReason> {
-        let Election { client, room } = &self.election;
-        let request = RenewRequest { leader_token: self.lease_secret.clone(), ttl_seconds: None, metadata: None };
-        let call = Call::post(format!("/elections/{room}/renew"), &request);
-        let mut refusals = 0;
+        let RoomCalls { caller, room } = &self.calls;
+        let mut rejections = 0;
         loop {
-            let deadline = self.times().authority;
-            match client.caller.call::<Won>(&call, deadline).await {
-                Ok(answer) if answer.body.leader.term == self.fencing_token && answer.body.valid_for_ms > 0 => {
+            let deadline = self.lease.times().authority;
+            match self.calls.renew(&self.lease.lease_secret, deadline).await {
+                Ok(answer) if answer.body.leader.term == self.lease.fencing_token && answer.body.valid_for_ms > 0 => {
                     return Ok(answer);
                 }
                 Ok(_) => return Err(LossReason::NotCurrent),
-                Err(ClientError::Refused(refusal)) if refusal.is(ErrorCode::LeaseNotCurrent) => {
+                Err(ClientError::Rejected(rejection)) if rejection.is(ErrorCode::LeaseNotCurrent) => {
                     return Err(LossReason::NotCurrent);
                 }
-                Err(ClientError::Refused(refusal)) if !refusal.may_pass() => {
-                    // One node may have other settings than the rest, as while they are changed on one after the other.
-                    refusals += 1;
-                    if refusals == client.caller.urls.len() {
-                        return Err(LossReason::Rejected { code: refusal.code });
+                Err(ClientError::Rejected(rejection)) if !rejection.may_pass() => {
+                    // While an operator changes a setting, one node after the other, a single node may reject this.
+                    rejections += 1;
+                    if rejections == caller.urls.len() {
+                        return Err(LossReason::Rejected { code: rejection.code });
                     }
-                    client.caller.leave(client.caller.current_server());
+                    caller.leave(caller.current_server());
                 }
-                Err(error) => tracing::debug!(%room, %error, "not renewed yet"),
+                Err(error) => tracing::debug!(%room, %error, "the lease is not renewed yet; another try follows"),
             }
             tokio::time::sleep(RENEWAL_PAUSE).await;
         }
     }
 
-    /// Tells the nodes. Nobody else may lead before the lease ends, so there is no point in trying longer.
+    /// Resigns, for at most `longest`. When the lease ends, the room becomes vacant anyway, so the tries end then.
     async fn give_up(&self, longest: Duration) -> Result<(), ClientError> {
-        let now = self.clock.now();
-        let remaining = self.times().lease.remaining(now).min(longest);
+        let now = self.lease.clock.now();
+        let remaining = self.lease.times().lease.remaining(now).min(longest);
         if remaining.is_zero() {
             return Ok(());
         }
-        self.election.resign_by(self.lease_secret.clone(), Deadline::new(now, remaining)).await.map(|_| ())
+        let deadline = Deadline::new(now, remaining);
+        self.calls.resign(self.lease.lease_secret.clone(), deadline).await.map(|_| ())
     }
 }

@@ -1,7 +1,7 @@
-//! A room as a stream that outlives nodes.
+//! A stream of a room's state that goes on when a node fails.
 //!
-//! The events of a node are hints: a node may lag behind. So what is passed on after each connect is a
-//! linearizable read, and events of an earlier term than one that was seen are left out.
+//! A node may lag behind the others, so its events may be old. After each connect, a linearizable read replaces the
+//! first event. Events with a lower term than one that was passed on are left out.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -9,25 +9,25 @@ use std::time::Duration;
 
 use futures::{Stream, StreamExt};
 
-use super::Election;
-use super::backoff::{Backoff, random_share};
-use super::error::{ClientError, Refusal};
-use super::retry::Call;
+use super::backoff::{Backoff, Fraction};
+use super::error::{ClientError, Rejection};
+use super::room_calls::RoomCalls;
 use crate::domain::FencingToken;
 use crate::wire::{ErrorBody, ErrorCode, RoomStatus, WatchEvent};
 
-/// A node sends something every 15 s. One that is silent for longer has gone without saying so.
+/// A node sends something at least every 15 s. If it is silent for longer than this, the connection is taken to be
+/// dead.
 const SILENCE_MAX: Duration = Duration::from_secs(20);
-/// A node opens a stream within this.
+/// How long a node may take to open a stream, or to send the body of an error.
 const OPEN_DEADLINE: Duration = Duration::from_secs(4);
-/// An event with the longest metadata is well below this.
+/// The longest event that is read. The longest real one carries metadata of 4 KiB.
 const EVENT_BYTES_MAX: usize = 64 * 1024;
 
 type Bytes = Pin<Box<dyn Stream<Item = Result<Vec<u8>, ()>> + Send>>;
 
-/// See [`Election::watch`].
-pub(super) fn watch(election: Election) -> impl Stream<Item = Result<WatchEvent, ClientError>> + Send + use<> {
-    let reader = Reader { election, source: None, backoff: Backoff::new(), seen: FencingToken(0), failed: false };
+/// The stream of [`Election::watch`](super::Election::watch).
+pub(super) fn watch(calls: RoomCalls) -> impl Stream<Item = Result<WatchEvent, ClientError>> + Send + use<> {
+    let reader = Reader { calls, source: None, backoff: Backoff::new(), seen: FencingToken(0), failed: false };
     futures::stream::unfold(reader, |mut reader| async move {
         if reader.failed {
             return None;
@@ -38,20 +38,24 @@ pub(super) fn watch(election: Election) -> impl Stream<Item = Result<WatchEvent,
     })
 }
 
+/// The state between two items.
 struct Reader {
-    election: Election,
+    calls: RoomCalls,
+    /// None before the first connect, and after a connection broke.
     source: Option<Source>,
     backoff: Backoff,
     /// The highest term that was passed on.
     seen: FencingToken,
+    /// An error was passed on, so the stream has ended.
     failed: bool,
 }
 
-/// One connection.
+/// One connection to a node.
 struct Source {
     server: String,
     bytes: Bytes,
     events: Events,
+    /// No event of this connection has been read yet.
     is_fresh: bool,
 }
 
@@ -65,7 +69,7 @@ impl Reader {
             match source.next_event().await {
                 Some(event) => {
                     let first = std::mem::take(&mut source.is_fresh);
-                    let event = if first { re_read(&self.election, event).await } else { event };
+                    let event = if first { re_read(&self.calls, event).await } else { event };
                     let term = event.leader.as_ref().map(|leader| leader.term);
                     if term.is_some_and(|term| term < self.seen) {
                         continue;
@@ -76,8 +80,8 @@ impl Reader {
                 }
                 None => {
                     let server = std::mem::take(&mut source.server);
-                    tracing::debug!(%server, room = %self.election.room, "the watch stream ended; another is opened");
-                    self.election.client.caller.leave(&server);
+                    tracing::debug!(%server, room = %self.calls.room, "the watch stream ended; another one is opened");
+                    self.calls.caller.leave(&server);
                     self.source = None;
                 }
             }
@@ -86,8 +90,8 @@ impl Reader {
 
     /// Tries nodes until one opens a stream.
     async fn connect(&mut self) -> Result<(), ClientError> {
-        let caller = self.election.client.caller.clone();
-        let call = Call::get(format!("/elections/{}/watch", self.election.room));
+        let caller = self.calls.caller.clone();
+        let call = self.calls.watch();
         for tries in 1_usize.. {
             let server = caller.current_server().to_owned();
             let opened = tokio::time::timeout(OPEN_DEADLINE, caller.request(&server, &call).send()).await;
@@ -104,28 +108,28 @@ impl Reader {
                 if let Ok(Ok(body)) = body
                     && status.is_client_error()
                 {
-                    let refusal = Refusal::new(status.as_u16(), body);
-                    if !refusal.is(ErrorCode::RateLimited) {
-                        return Err(ClientError::Refused(refusal));
+                    let rejection = Rejection::new(status.as_u16(), body);
+                    if !rejection.is(ErrorCode::RateLimited) {
+                        return Err(ClientError::Rejected(rejection));
                     }
-                    asked_to_pause = refusal.retry_after.unwrap_or_default();
+                    asked_to_pause = rejection.retry_after.unwrap_or_default();
                 }
             }
             caller.leave(&server);
             if tries.is_multiple_of(caller.urls.len()) {
-                tokio::time::sleep(self.backoff.next(&random_share()).max(asked_to_pause)).await;
+                tokio::time::sleep(self.backoff.next(Fraction::random()).max(asked_to_pause)).await;
             }
         }
         Ok(())
     }
 }
 
-/// What a node shows first may be old. What the cluster agrees on isn't, if it can be had.
-async fn re_read(election: &Election, shown: WatchEvent) -> WatchEvent {
-    match election.status().await {
+/// Replaces the first event of a node, which may be old, by a linearizable read. If that fails, the event has to do.
+async fn re_read(calls: &RoomCalls, shown: WatchEvent) -> WatchEvent {
+    match calls.status().await {
         Ok(RoomStatus { status, leader, retry_after_ms, .. }) => WatchEvent { status, leader, retry_after_ms, ..shown },
         Err(error) => {
-            tracing::debug!(%error, "no fresh read; what the node shows has to do");
+            tracing::debug!(%error, "the room could not be read; the event of the node is used, and may be old");
             shown
         }
     }
@@ -145,7 +149,7 @@ impl Source {
     }
 }
 
-/// Reads server-sent events.
+/// A parser of server-sent events.
 #[derive(Default)]
 struct Events {
     line: Vec<u8>,
@@ -154,7 +158,7 @@ struct Events {
 }
 
 impl Events {
-    /// `None` if what came can't be a stream of ours.
+    /// Reads the next bytes. `None` if an event is longer than any event of quorate.
     fn read(&mut self, chunk: &[u8]) -> Option<()> {
         for byte in chunk {
             match byte {
@@ -172,7 +176,7 @@ impl Events {
     fn end_of_line(&mut self) {
         let line = std::mem::take(&mut self.line);
         if line.is_empty() {
-            // An event of a later version is not an error: the next one may be read.
+            // A later version may send events that this one cannot read. They are skipped.
             if let Ok(event) = serde_json::from_str(&std::mem::take(&mut self.data)) {
                 self.ready.push_back(event);
             }

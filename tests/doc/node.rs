@@ -1,6 +1,6 @@
-// For the examples in the documentation of `quorate::client`, which include this file.
+// The examples in the documentation of `quorate::client` include this file.
 
-/// Runs an example against a node in this process, on a port of its own, with its data in a folder that goes with it.
+/// Runs an example against a node in this process. The node has a free port and a temporary data directory.
 fn with_a_node(example: impl AsyncFnOnce([String; 1]) -> Result<(), Box<dyn std::error::Error>>) {
     let folder = tempfile::tempdir().unwrap();
     let settings = quorate::config::RawConfig {
@@ -13,11 +13,11 @@ fn with_a_node(example: impl AsyncFnOnce([String; 1]) -> Result<(), Box<dyn std:
     let config = quorate::config::Config::new(settings).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        let (tell, told) = tokio::sync::oneshot::channel();
-        let node = quorate::node::run(config, move |address| tell.send(format!("http://{address}")).unwrap());
+        let (send_url, url) = tokio::sync::oneshot::channel();
+        let node = quorate::node::run(config, move |address| send_url.send(format!("http://{address}")).unwrap());
         tokio::select! {
             ended = node => panic!("the node has ended: {ended:?}"),
-            result = async { example([told.await.unwrap()]).await } => result.unwrap(),
+            result = async { example([url.await.unwrap()]).await } => result.unwrap(),
         }
     });
 }

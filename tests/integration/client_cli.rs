@@ -1,4 +1,4 @@
-//! The commands that ask once: `create`, `status`, `watch`, `campaign`, `resign`; and what they end with.
+//! The commands that do one thing, `create`, `status`, `watch`, `campaign` and `resign`, and their exit codes.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -24,7 +24,7 @@ fn json_of(output: &Output) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_is_made_led_shown_and_given_up() {
+async fn a_room_is_created_led_shown_and_given_up() {
     let cluster = Cluster::single().await;
     let urls = cluster.urls();
     let folder = tempfile::tempdir().unwrap();
@@ -53,12 +53,19 @@ async fn a_room_is_made_led_shown_and_given_up() {
     assert_eq!(status["leader"]["term"], answer["leader"]["term"]);
     let both = run(&urls, &["status", "another-room", &room]).await;
     let lines: Vec<_> = text(&both.stdout).lines().collect();
-    assert!(lines[0] == "another-room: vacant" && lines[1].starts_with(&room), "no table off a terminal: {lines:?}");
+    assert!(
+        lines[0] == "another-room: vacant" && lines[1].starts_with(&room),
+        "a table is only for terminals: {lines:?}"
+    );
 
-    let lost = run(&urls, &["campaign", &room, "--candidate", "worker-b"]).await;
-    assert_eq!((lost.status.code(), json_of(&lost)["status"].clone()), (Some(10), json!("follower")), "{lost:?}");
-    let lost = run(&urls, &["campaign", &room, "--candidate", "worker-b", "--wait", "200ms"]).await;
-    assert_eq!(lost.status.code(), Some(11), "{lost:?}");
+    let follower = run(&urls, &["campaign", &room, "--candidate", "worker-b"]).await;
+    assert_eq!(
+        (follower.status.code(), json_of(&follower)["status"].clone()),
+        (Some(10), json!("follower")),
+        "{follower:?}"
+    );
+    let follower = run(&urls, &["campaign", &room, "--candidate", "worker-b", "--wait", "200ms"]).await;
+    assert_eq!(follower.status.code(), Some(11), "{follower:?}");
 
     let resigned = run(&urls, &["resign", &room, "--token-file", token_path]).await;
     assert_eq!(text(&resigned.stdout), format!("{room}: vacant, term {} is over", answer["leader"]["term"]));
@@ -68,7 +75,7 @@ async fn a_room_is_made_led_shown_and_given_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_comes_from_stdin_or_the_environment_too() {
+async fn a_token_can_come_from_stdin_or_the_environment() {
     let cluster = Cluster::single().await;
     let urls = cluster.urls();
     for way in ["stdin", "-", "environment"] {
@@ -100,7 +107,7 @@ async fn a_token_comes_from_stdin_or_the_environment_too() {
 async fn a_watch_shows_each_change() {
     let cluster = Cluster::three().await;
     let tool = Tool::start(&cluster.urls(), &["watch", "cli-watch", "--output", "json"]);
-    eventually("a snapshot", || async { (tool.events().last()?["status"] == "vacant").then_some(()) }).await;
+    eventually("the first event", || async { (tool.events().last()?["status"] == "vacant").then_some(()) }).await;
     let (_, won) = campaign(&cluster.urls()[1], "cli-watch", "worker-a", 60).await;
     eventually("a leader", || async {
         (tool.events().last()?["leader"]["term"] == won["leader"]["term"]).then_some(())
@@ -112,7 +119,7 @@ async fn a_watch_shows_each_change() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_script_can_tell_failures_apart() {
+async fn each_kind_of_failure_has_its_exit_code() {
     let cluster = Cluster::single_with(&["--no-elections"]).await;
     for (urls, args, code) in [
         (cluster.urls(), vec!["status", "cli-forbidden"], 77),
@@ -138,7 +145,7 @@ async fn a_script_can_tell_failures_apart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_access_token_comes_from_a_private_file() {
+async fn an_access_token_is_read_from_a_private_file() {
     let folder = tempfile::tempdir().unwrap();
     let tokens = crate::harness::write_secret(folder.path(), "tokens", "an-access-token-of-a-client\n");
     let tokens = tokens.to_str().unwrap();
@@ -148,11 +155,11 @@ async fn an_access_token_comes_from_a_private_file() {
     let allowed = run(&urls, &["campaign", "cli-access", "--access-token-file", tokens]).await;
     assert_eq!(allowed.status.code(), Some(0), "{allowed:?}");
     let room = format!("{}/elections/cli-access", urls[0]);
-    assert_eq!(get(&room).await.unwrap().0, 401, "the cluster does ask for one");
+    assert_eq!(get(&room).await.unwrap().0, 401, "the cluster demands a token");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_program_says_what_it_is_and_completes_itself() {
+async fn the_program_shows_its_version_shell_completions_and_an_example_per_command() {
     let version = json_of(&run(&[], &["version", "--json"]).await);
     assert_eq!((&version["name"], &version["version"]), (&json!("quorate"), &json!(env!("CARGO_PKG_VERSION"))));
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {

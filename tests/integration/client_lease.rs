@@ -1,4 +1,4 @@
-//! The client library against real nodes: who leads, for how long, and what it takes to lose.
+//! The client library against real nodes: who leads, for how long, and what ends a leadership.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -25,11 +25,11 @@ async fn lead(election: &Election, candidate: &str) -> Leadership {
     let campaign = election.campaign(candidate).unwrap().ttl(TTL).unwrap();
     match campaign.try_once().await.unwrap() {
         Attempt::Won(leadership) => leadership,
-        Attempt::Follower(lost) => panic!("{lost:?}"),
+        Attempt::Follower(follower) => panic!("{follower:?}"),
     }
 }
 
-async fn keeps_its_term_for(leadership: &Leadership, duration: Duration) {
+async fn stays_held_for(leadership: &Leadership, duration: Duration) {
     let until = Instant::now() + duration;
     while Instant::now() < until {
         assert!(leadership.is_held(), "{:?}", *leadership.state().borrow());
@@ -45,20 +45,20 @@ fn renewals(leadership: &Leadership) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_leadership_is_renewed_until_it_is_given_up_and_then_the_next_one_leads_at_once() {
+async fn a_leadership_is_renewed_until_it_resigns_and_then_a_waiting_candidate_leads_at_once() {
     let cluster = Cluster::single().await;
     let election = election(cluster.urls(), "lib-handover");
     let first = lead(&election, "worker-a").await;
     let (term, token) = (first.term(), first.token());
-    let (tell, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    let (send, mut received) = tokio::sync::mpsc::unbounded_channel();
     let waiting = election.campaign("worker-b").unwrap().ttl(TTL).unwrap().on_waiting(move |waiting| {
-        let Waiting::OtherLeads(lost) = waiting else { panic!("{waiting:?}") };
-        tell.send(lost.leader.clone().unwrap().candidate_id.to_string()).unwrap();
+        let Waiting::OtherLeads(follower) = waiting else { panic!("{waiting:?}") };
+        send.send(follower.leader.clone().unwrap().candidate_id.to_string()).unwrap();
     });
     let waiting = tokio::spawn(waiting.wait());
-    assert_eq!(heard.recv().await.unwrap(), "worker-a");
-    // Longer than the lease.
-    keeps_its_term_for(&first, TTL + Duration::from_secs(1)).await;
+    assert_eq!(received.recv().await.unwrap(), "worker-a");
+    // This is longer than the lease, so only renewals can keep it.
+    stays_held_for(&first, TTL + Duration::from_secs(1)).await;
     assert!(renewals(&first) >= 3);
     assert!((Duration::from_secs(1)..=TTL * 8 / 10).contains(&first.remaining()), "{:?}", first.remaining());
 
@@ -69,12 +69,12 @@ async fn a_leadership_is_renewed_until_it_is_given_up_and_then_the_next_one_lead
     let second = waiting.await.unwrap().unwrap();
     assert!(resigned_at.elapsed() < Duration::from_secs(1), "{:?}", resigned_at.elapsed());
     assert!(second.term() > term);
-    // What was granted to a waiter counts from a moment after its wait.
+    // The lease of a waiting candidate does not count from before its wait.
     assert!(second.remaining() > TTL / 2, "{:?}", second.remaining());
     assert_eq!(election.status().await.unwrap().leader.unwrap().candidate_id.as_str(), "worker-b");
 
     let third = election.campaign("worker-c").unwrap().wait_timeout(Duration::from_millis(1_500)).await.unwrap();
-    assert!(matches!(third, Attempt::Follower(lost) if lost.leader.clone().unwrap().term == second.term()));
+    assert!(matches!(third, Attempt::Follower(follower) if follower.leader.clone().unwrap().term == second.term()));
     drop(second);
     eventually("a dropped leadership resigns", || async {
         election.status().await.unwrap().leader.is_none().then_some(())
@@ -83,12 +83,12 @@ async fn a_leadership_is_renewed_until_it_is_given_up_and_then_the_next_one_lead
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn work_runs_under_a_leadership_and_is_dropped_with_it() {
+async fn work_runs_while_the_leadership_lasts_and_is_dropped_when_it_is_lost() {
     let mut cluster = Cluster::single().await;
     let election = election(cluster.urls(), "lib-work-runs");
     let output = lead(&election, "worker-a").await.run(async { 7 }).await;
     assert_eq!(output, Ok(7));
-    assert!(election.status().await.unwrap().leader.is_none(), "it resigns when the work is done");
+    assert!(election.status().await.unwrap().leader.is_none(), "the leadership resigns when the work is done");
 
     let leadership = lead(&election, "worker-a").await;
     let started = Instant::now();
@@ -99,7 +99,7 @@ async fn work_runs_under_a_leadership_and_is_dropped_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_term_survives_kill_9_of_each_node_in_turn() {
+async fn a_leadership_survives_kill_9_of_each_node_in_turn() {
     let mut cluster = Cluster::three().await;
     let election = election(cluster.urls(), "lib-rolling");
     let probe = Probe::start(cluster.urls());
@@ -116,7 +116,7 @@ async fn a_term_survives_kill_9_of_each_node_in_turn() {
             let status = election.status().await.unwrap();
             assert_eq!(status.leader.unwrap().term, leadership.term());
         } else {
-            let gap = excuse.expect("the term was lost although the cluster was there");
+            let gap = excuse.expect("the leadership was lost although the cluster was working");
             eprintln!("excused: the cluster committed nothing for {gap:?}");
             leadership = election.campaign("worker-a").unwrap().ttl(TTL).unwrap().wait().await.unwrap();
         }
@@ -125,7 +125,7 @@ async fn a_term_survives_kill_9_of_each_node_in_turn() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_all_nodes_gone_authority_ends_in_time() {
+async fn authority_ends_in_time_when_all_nodes_are_gone() {
     let mut cluster = Cluster::three().await;
     let election = election(cluster.urls(), "lib-all-gone");
     for signal in [Signal::STOP, Signal::KILL] {
@@ -136,13 +136,13 @@ async fn with_all_nodes_gone_authority_ends_in_time() {
         let lost_after = renewed.elapsed();
         assert_eq!(reason, LossReason::Uncertain);
         assert!(leadership.token().is_cancelled() && !leadership.is_held());
-        // A busy machine may wake the keeper, and this test, late; the last fifth of the lease is there for that.
+        // A busy machine may wake the keeper and this test late. The last fifth of the lease leaves time for that.
         assert!(lost_after <= TTL - Duration::from_millis(200), "{lost_after:?}");
         assert!(lost_after >= TTL / 2, "{lost_after:?}");
         if signal == Signal::STOP {
             cluster.nodes.iter().for_each(|node| node.signal(Signal::CONT));
             cluster.ready().await;
-            assert!(!leadership.is_held(), "what was lost stays lost");
+            assert!(!leadership.is_held(), "a lost leadership stays lost");
             drop(leadership);
             eventually("the room is free again", || async {
                 election.status().await.ok()?.leader.is_none().then_some(())
@@ -151,26 +151,26 @@ async fn with_all_nodes_gone_authority_ends_in_time() {
         }
     }
     cluster.nodes.iter_mut().for_each(Node::kill);
-    let asked = Instant::now();
+    let started = Instant::now();
     let client = Client::builder().urls(cluster.urls()).request_deadline(Duration::from_secs(1)).build().unwrap();
-    let refused = client.election("lib-all-gone").unwrap().status().await.unwrap_err();
-    assert!(matches!(refused, ClientError::Unavailable(_)), "{refused}");
-    assert!(asked.elapsed() < Duration::from_secs(2));
+    let error = client.election("lib-all-gone").unwrap().status().await.unwrap_err();
+    assert!(matches!(error, ClientError::Unavailable(_)), "{error}");
+    assert!(started.elapsed() < Duration::from_secs(2));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_hangs_costs_a_moment_and_no_term() {
+async fn a_node_that_hangs_does_not_end_a_leadership() {
     let cluster = Cluster::three().await;
     let hanging = Proxy::start(cluster.urls()[0].clone(), |_, _| Fault::Delay(Duration::from_secs(60))).await;
     let urls = [hanging.url.clone(), cluster.urls()[1].clone(), cluster.urls()[2].clone()];
     let election = election(urls, "lib-hanging");
     let leadership = lead(&election, "worker-a").await;
-    keeps_its_term_for(&leadership, TTL).await;
-    assert_eq!(hanging.requests(), 1, "the node that answers is asked first from then on");
+    stays_held_for(&leadership, TTL).await;
+    assert_eq!(hanging.requests(), 1, "after that, the node that answered is asked first");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_answer_is_asked_for_again_and_loses_nothing() {
+async fn a_request_whose_answer_is_lost_is_repeated_without_harm() {
     let cluster = Cluster::single().await;
     let proxy =
         Proxy::start(
@@ -181,16 +181,16 @@ async fn a_lost_answer_is_asked_for_again_and_loses_nothing() {
         )
         .await;
     let election = election([proxy.url.clone()], "lib-cut-answers");
-    // The first answer is lost: its lease is found again by the key.
+    // The first answer is cut off. The second try finds the lease by the idempotency key.
     let leadership = lead(&election, "worker-a").await;
     assert_eq!(proxy.requests(), 2);
-    keeps_its_term_for(&leadership, TTL * 2).await;
+    stays_held_for(&leadership, TTL * 2).await;
     let (_, room) = get(&format!("{}/elections/lib-cut-answers", cluster.urls()[0])).await.unwrap();
     assert_eq!(room["leader"]["term"], leadership.term().0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn neither_failures_nor_strange_answers_are_taken_for_a_loss() {
+async fn failures_and_answers_that_are_not_from_quorate_do_not_end_a_leadership() {
     let cluster = Cluster::single().await;
     let proxy = Proxy::start(cluster.urls()[0].clone(), |_, _| Fault::Pass).await;
     let election = election([proxy.url.clone()], "lib-strange");
@@ -205,45 +205,45 @@ async fn neither_failures_nor_strange_answers_are_taken_for_a_loss() {
         (429, r#"{"error":"Slow","code":"rate_limited","retry_after_ms":300,"request_id":"req_1"}"#),
     ] {
         let before = renewals(&leadership);
-        // Two failures, each renewal.
+        // Each renewal fails twice.
         proxy.set(move |_, count| if count % 3 < 2 { Fault::Answer(status, body) } else { Fault::Pass });
         eventually("another renewal", || async { (renewals(&leadership) > before).then_some(()) }).await;
         assert!(leadership.is_held());
     }
     proxy.set(|_, _| Fault::Answer(404, r#"{"error":"Not current","code":"lease_not_current","request_id":"req_1"}"#));
-    let asked = Instant::now();
+    let started = Instant::now();
     assert_eq!(leadership.lost().await, LossReason::NotCurrent);
-    assert!(asked.elapsed() < TTL / 2, "proof ends it at once");
+    assert!(started.elapsed() < TTL / 2, "a node's proof ends the leadership at once");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_refuses_is_left_and_only_all_of_them_end_a_leadership() {
+async fn one_node_that_rejects_renewals_is_left_and_only_all_nodes_end_a_leadership() {
     let cluster = Cluster::single().await;
-    let refuse =
+    let reject =
         |_: &str, _| Fault::Answer(401, r#"{"error":"No","code":"authentication_failed","request_id":"req_1"}"#);
     let start = || Proxy::start(cluster.urls()[0].clone(), |_, _| Fault::Pass);
     let nodes = [start().await, start().await];
-    let election = election(nodes.each_ref().map(|node| node.url.clone()), "lib-refused");
+    let election = election(nodes.each_ref().map(|node| node.url.clone()), "lib-rejected");
     let leadership = lead(&election, "worker-a").await;
-    nodes[0].set(refuse);
-    keeps_its_term_for(&leadership, TTL).await;
-    nodes[1].set(refuse);
+    nodes[0].set(reject);
+    stays_held_for(&leadership, TTL).await;
+    nodes[1].set(reject);
     assert_eq!(leadership.lost().await, LossReason::Rejected { code: "authentication_failed".into() });
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lease_that_was_ended_elsewhere_is_a_proven_loss() {
+async fn a_lease_that_was_resigned_elsewhere_is_a_proven_loss() {
     let cluster = Cluster::single().await;
     let election = election(cluster.urls(), "lib-elsewhere");
     let leadership = lead(&election, "worker-a").await;
     let ended = election.resign(leadership.leader_token().clone()).await.unwrap().unwrap();
     assert_eq!(ended.previous_term, leadership.term());
     assert_eq!(leadership.lost().await, LossReason::NotCurrent);
-    assert!(election.resign(leadership.leader_token().clone()).await.unwrap().is_none(), "it had ended already");
+    assert!(election.resign(leadership.leader_token().clone()).await.unwrap().is_none(), "the lease had ended already");
     assert!(leadership.resign().await.is_ok(), "there is nothing left to give up");
 }
 
-/// The kernel's clocks, and what a test adds to the one that counts suspends.
+/// The clocks of the kernel. A test can add time to the one that goes on while the machine sleeps.
 #[derive(Default)]
 struct SleepyClock(Mutex<Duration>);
 
@@ -262,17 +262,17 @@ async fn a_machine_that_slept_wakes_up_without_authority() {
     let leadership = lead(&client.election("lib-sleepy").unwrap(), "worker-a").await;
     *clock.0.lock().unwrap() += Duration::from_secs(3);
     assert!(leadership.remaining() < Duration::from_secs(1), "{:?}", leadership.remaining());
-    eventually("a renewal, for it is overdue", || async { (renewals(&leadership) > 0).then_some(()) }).await;
+    eventually("the overdue renewal", || async { (renewals(&leadership) > 0).then_some(()) }).await;
     assert!(leadership.is_held());
     let token = leadership.token();
     *clock.0.lock().unwrap() += Duration::from_secs(4);
-    assert!(!leadership.is_held(), "at once, without asking anybody");
+    assert!(!leadership.is_held(), "authority ends at once, without a request");
     assert!(token.is_cancelled());
     assert_eq!(leadership.lost().await, LossReason::Uncertain);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_watch_goes_on_at_another_node_when_its_own_is_killed() {
+async fn a_watch_goes_on_at_another_node_when_its_node_is_killed() {
     let mut cluster = Cluster::three().await;
     let url = cluster.urls()[1].clone();
     let election = election(cluster.urls(), "lib-watch-1");
@@ -286,7 +286,7 @@ async fn a_watch_goes_on_at_another_node_when_its_own_is_killed() {
 
     cluster.nodes[0].kill();
     let event = tokio::time::timeout(Duration::from_secs(10), watch.next()).await.unwrap().unwrap().unwrap();
-    assert_eq!(json!(event.leader.unwrap().term), won["leader"]["term"], "a fresh read comes first");
+    assert_eq!(json!(event.leader.unwrap().term), won["leader"]["term"], "the new connection begins with a fresh read");
     let resign = format!("{url}/elections/lib-watch-1/resign");
     eventually("a resignation", || async {
         (post(&resign, json!({"leader_token": won["leader_token"]})).await?.0 == 200).then_some(())
@@ -297,7 +297,7 @@ async fn a_watch_goes_on_at_another_node_when_its_own_is_killed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_asking_again_cannot_mend_is_told_at_once() {
+async fn an_error_that_a_retry_cannot_mend_is_returned_at_once() {
     let cluster = Cluster::single_with(&["--no-elections"]).await;
     let election = election(cluster.urls(), "lib-forbidden");
     for error in [

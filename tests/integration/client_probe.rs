@@ -1,16 +1,16 @@
-//! What the cluster itself did meanwhile: a client can't renew at a cluster that commits nothing.
+//! Measures how long the cluster committed nothing: a client cannot renew in that time, and is not to blame.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-/// A cluster that commits nothing for longer than this can cost a lease of 5 s its term: authority ends after 4 s,
-/// of which up to 1.85 s have passed before the renewal. That happens where the disk or the processors are busy with
-/// something else, and it is not the client's fault.
+/// If the cluster commits nothing for longer than this, a leadership with a lease of 5 s may be lost. Its authority
+/// ends after 4 s, and up to 1.85 s of that have passed when the renewal is sent. Such a gap can come from a busy disk
+/// or busy processors.
 const EXCUSE: Duration = Duration::from_millis(1_700);
 
-/// Writes all the time, at any node, and remembers the longest time without a success.
+/// Writes all the time, at each node in turn, and remembers the longest time without a success.
 pub struct Probe {
     state: Arc<Mutex<State>>,
     task: tokio::task::JoinHandle<()>,
@@ -41,12 +41,12 @@ impl Probe {
         Probe { state, task }
     }
 
-    /// Whether the cluster was away for so long that a lease of 5 s may be lost. Starts anew.
+    /// The longest gap, if it is long enough to lose a lease of 5 s. Then measures from the beginning.
     pub fn excuse(&self) -> Option<Duration> {
         Some(self.longest_gap()).filter(|gap| *gap > EXCUSE)
     }
 
-    /// For how long the cluster committed nothing, at most. Starts anew.
+    /// The longest time in which the cluster committed nothing. Then measures from the beginning.
     pub fn longest_gap(&self) -> Duration {
         let mut state = self.state.lock().unwrap();
         std::mem::take(&mut state.longest).max(state.last.elapsed())

@@ -1,4 +1,4 @@
-//! The built program as a client: started, listened to, signalled, and always cleaned up.
+//! Runs the built program as a client: starts it, reads its output, signals it, and always ends it.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::harness::{PATIENCE, eventually};
 
-/// A client that runs, or has run.
+/// A client process that runs, or has run.
 pub struct Tool {
     child: Child,
     stdout: Lines,
@@ -20,7 +20,7 @@ pub struct Tool {
     status: Option<ExitStatus>,
 }
 
-/// What was printed, each line with the moment that it was read at, on `CLOCK_BOOTTIME`.
+/// The lines that were printed, each with the time on `CLOCK_BOOTTIME` at which it was read.
 type Lines = Arc<Mutex<Vec<(Duration, String)>>>;
 
 pub fn command(urls: &[String], args: &[&str]) -> Command {
@@ -59,18 +59,18 @@ impl Tool {
         joined(&self.stderr)
     }
 
-    /// The lines of stdout, and when they came.
+    /// The lines of stdout, and when each was read.
     pub fn heard(&self) -> Vec<(Duration, String)> {
         self.stdout.lock().unwrap().clone()
     }
 
-    /// The JSON lines of both streams: `hold` uses one, `run` the other.
+    /// The event records of both streams: `hold` prints them to stdout, `run` to stderr.
     pub fn events(&self) -> Vec<Value> {
         let lines = [self.stdout.lock().unwrap().clone(), self.stderr.lock().unwrap().clone()].concat();
         lines.iter().filter_map(|(_, line)| serde_json::from_str(line).ok()).filter(Value::is_object).collect()
     }
 
-    /// The names of the events, without repetitions in a row.
+    /// The names of the events in their order. If a name repeats in a row, it is listed once.
     pub fn story(&self) -> Vec<String> {
         let mut names: Vec<_> =
             self.events().iter().map(|event| event["event"].as_str().unwrap_or_default().to_owned()).collect();
@@ -86,23 +86,23 @@ impl Tool {
         eventually(event, || async { self.seen(event) }).await
     }
 
-    /// The process group of `run`'s command.
+    /// The process group of the command that `run` started.
     pub async fn group(&self) -> Pid {
         let pid = self.event("child_started").await["pid"].as_i64().unwrap();
         Pid::from_raw(i32::try_from(pid).unwrap()).unwrap()
     }
 
-    /// Until when it may act, by the last event that said so, on `CLOCK_BOOTTIME`.
+    /// When its authority ends on `CLOCK_BOOTTIME`, by the last event that grants authority.
     pub fn authority_ends(&self) -> Duration {
-        let told = |event: &Value| {
+        let end_of = |event: &Value| {
             let observed = event["authority_observed_continuous_ms"].as_u64()?;
             let granted = ["leader", "renewed"].iter().any(|name| event["event"] == *name);
             granted.then_some(Duration::from_millis(observed + event["authority_remaining_ms"].as_u64()?))
         };
-        self.events().iter().rev().find_map(told).expect("it has led")
+        self.events().iter().rev().find_map(end_of).expect("it has led")
     }
 
-    /// Waits for its end; what it printed is complete then.
+    /// Waits until the process ends, and its output has been read.
     pub async fn exit_code(&mut self) -> i32 {
         let deadline = Instant::now() + PATIENCE;
         while self.status.is_none() {
@@ -110,7 +110,7 @@ impl Tool {
             assert!(Instant::now() < deadline, "it does not end:\n{}\n{}", self.stdout(), self.stderr());
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        // A command that was left behind keeps the pipes open: then there is nothing to wait for.
+        // A command that outlives the process keeps the pipes open. So the wait for the rest of the output is short.
         let drained = Instant::now() + Duration::from_secs(2);
         while Instant::now() < drained && self.readers.iter().any(|reader| !reader.is_finished()) {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -158,7 +158,7 @@ pub fn group_is_gone(group: Pid) -> bool {
     test_kill_process_group(group) == Err(rustix::io::Errno::SRCH)
 }
 
-/// When the group was seen to be gone, on `CLOCK_BOOTTIME`.
+/// Waits until the process group is gone, and returns the time on `CLOCK_BOOTTIME`.
 pub async fn gone_at(group: Pid) -> Duration {
     let deadline = Instant::now() + PATIENCE;
     while !group_is_gone(group) {

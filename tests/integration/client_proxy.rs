@@ -1,4 +1,4 @@
-//! A way to a node that fails as told.
+//! A proxy in front of a node, which fails as a test wants.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,19 +13,19 @@ use axum::response::{IntoResponse, Response};
 /// What happens to a request.
 #[derive(Clone)]
 pub enum Fault {
-    /// It passes, and so does its answer.
+    /// The request is forwarded, and so is its answer.
     Pass,
-    /// It passes, and its answer is cut off.
+    /// The request is forwarded, and its answer is cut off in the middle.
     CutAnswer,
-    /// It waits first.
+    /// The request is forwarded after this time.
     Delay(Duration),
-    /// It doesn't pass; this is the answer.
+    /// The request is not forwarded. This status and body are the answer.
     Answer(u16, &'static str),
 }
 
 type Decide = Box<dyn Fn(&str, usize) -> Fault + Send + Sync>;
 
-/// Forwards to a node what its rule lets pass. The rule sees the path, and how many requests for it came before.
+/// Forwards requests to a node. A rule chooses the fault of each by its path and by the number of requests before it.
 pub struct Proxy {
     pub url: String,
     state: Arc<Forwarding>,
@@ -52,7 +52,7 @@ impl Proxy {
         Proxy { url: format!("http://{address}"), state }
     }
 
-    /// Another rule, which counts from 0.
+    /// Sets another rule, and counts the requests from 0 again.
     pub fn set(&self, decide: impl Fn(&str, usize) -> Fault + Send + Sync + 'static) {
         *self.state.decide.lock().unwrap() = Box::new(decide);
         self.state.seen.store(0, Ordering::Relaxed);

@@ -1,6 +1,6 @@
 use super::*;
 
-fn refusal(code: ErrorCode) -> ClientError {
+fn rejection(code: ErrorCode) -> ClientError {
     let body = ErrorBody {
         error: "no".into(),
         code: code.as_str().into(),
@@ -8,33 +8,33 @@ fn refusal(code: ErrorCode) -> ClientError {
         retry_after_ms: Some(1500),
         request_id: "req_1".into(),
     };
-    ClientError::Refused(Refusal::new(code.status(), body))
+    ClientError::Rejected(Rejection::new(code.status(), body))
 }
 
 #[test]
-fn only_proof_ends_a_lease() {
-    assert!(!refusal(ErrorCode::LeaseNotCurrent).may_still_hold());
+fn only_a_lease_that_is_not_current_is_proof_of_a_loss() {
+    assert!(!rejection(ErrorCode::LeaseNotCurrent).may_still_hold());
     for code in [ErrorCode::RateLimited, ErrorCode::AuthenticationFailed, ErrorCode::InvalidInput] {
-        assert!(refusal(code).may_still_hold(), "{code:?}");
+        assert!(rejection(code).may_still_hold(), "{code:?}");
     }
     assert!(ClientError::Unavailable(String::new()).may_still_hold());
     assert!(ClientError::OutcomeUnknown(String::new()).may_still_hold());
 }
 
 #[test]
-fn what_time_can_mend_may_be_retried() {
-    assert!(refusal(ErrorCode::RateLimited).may_retry());
-    assert!(refusal(ErrorCode::CapacityExceeded).may_retry());
+fn errors_that_time_can_mend_may_be_retried() {
+    assert!(rejection(ErrorCode::RateLimited).may_retry());
+    assert!(rejection(ErrorCode::CapacityExceeded).may_retry());
     assert!(ClientError::Unavailable(String::new()).may_retry());
     assert!(ClientError::OutcomeUnknown(String::new()).may_retry());
-    assert!(!refusal(ErrorCode::InvalidTtl).may_retry());
-    assert!(!refusal(ErrorCode::LeaseNotCurrent).may_retry());
+    assert!(!rejection(ErrorCode::InvalidTtl).may_retry());
+    assert!(!rejection(ErrorCode::LeaseNotCurrent).may_retry());
     assert!(!ClientError::Invalid(String::new()).may_retry());
-    assert_eq!(refusal(ErrorCode::RateLimited).retry_after(), Some(Duration::from_millis(1500)));
+    assert_eq!(rejection(ErrorCode::RateLimited).retry_after(), Some(Duration::from_millis(1500)));
 }
 
 #[test]
-fn a_refusal_reads_as_a_sentence_with_what_support_needs() {
-    let text = refusal(ErrorCode::Forbidden).to_string();
+fn the_text_of_a_rejection_has_the_reason_the_code_and_the_request_id() {
+    let text = rejection(ErrorCode::Forbidden).to_string();
     assert_eq!(text, "no: because (forbidden, request req_1)");
 }

@@ -6,15 +6,15 @@ fn at(boot: u64, raw: u64, wall: u64) -> HolderInstant {
 }
 
 #[test]
-fn the_clock_that_moved_most_counts() {
+fn the_clock_that_shows_the_longest_time_counts() {
     let start = at(100, 50, 1_000_000);
-    assert_eq!(at(107, 52, 1_000_003).since(start), Duration::from_secs(7), "a suspend");
-    assert_eq!(at(101, 59, 1_000_003).since(start), Duration::from_secs(9), "NTP slows the others");
-    assert_eq!(at(101, 52, 1_000_030).since(start), Duration::from_secs(30), "a pause that only the wall saw");
+    assert_eq!(at(107, 52, 1_000_003).since(start), Duration::from_secs(7), "the machine slept");
+    assert_eq!(at(101, 59, 1_000_003).since(start), Duration::from_secs(9), "NTP slows the other clocks");
+    assert_eq!(at(101, 52, 1_000_030).since(start), Duration::from_secs(30), "only the wall clock saw a pause");
 }
 
 #[test]
-fn a_clock_that_goes_back_gives_nobody_more_time() {
+fn a_clock_that_goes_back_does_not_extend_a_deadline() {
     let start = at(100, 50, 1_000_000);
     assert_eq!(at(104, 53, 10).since(start), Duration::from_secs(4));
     assert_eq!(at(90, 40, 10).since(start), Duration::ZERO);
@@ -25,18 +25,18 @@ fn a_clock_that_goes_back_gives_nobody_more_time() {
 }
 
 #[test]
-fn a_late_answer_to_an_early_request_shortens_nothing() {
+fn a_late_answer_to_an_early_request_does_not_shorten_a_lease() {
     let (early, late) = (at(100, 100, 100), at(110, 110, 110));
     let long = Deadline::new(late, Duration::from_secs(30));
     let short = Deadline::new(early, Duration::from_secs(30));
     let now = at(111, 111, 111);
     assert_eq!(long.later(short, now).remaining(now), Duration::from_secs(29));
     assert_eq!(short.later(long, now).remaining(now), Duration::from_secs(29));
-    assert_eq!(long.at_share(|whole| whole / 3).remaining(now), Duration::from_secs(9));
+    assert_eq!(long.scaled(|whole| whole / 3).remaining(now), Duration::from_secs(9));
 }
 
 #[test]
-fn the_kernel_has_these_clocks() {
+fn the_kernel_has_the_clocks_and_they_move() {
     let first = SystemHolderClock.now();
     std::thread::sleep(Duration::from_millis(5));
     let passed = SystemHolderClock.now().since(first);

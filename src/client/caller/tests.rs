@@ -1,3 +1,4 @@
+use super::super::holder_clock::SystemHolderClock;
 use super::*;
 
 #[test]
@@ -7,7 +8,9 @@ fn every_node_gets_a_try_before_the_deadline() {
         urls: ["http://a", "http://b", "http://c"].map(String::from).to_vec(),
         current: AtomicUsize::new(0),
         access_token: None,
-        clock: Arc::new(super::super::SystemHolderClock),
+        exposed_host: None,
+        request_deadline: Duration::from_secs(10),
+        clock: Arc::new(SystemHolderClock),
     };
     let mut call = Call::get("/".into());
     assert_eq!(caller.time_for_one_try(Duration::from_secs(4), &call), Duration::from_secs(1));

@@ -1,8 +1,8 @@
-//! One call, carried out by whichever node can: which node to ask, for how long, and what to make of an answer.
+//! Makes the HTTP calls: chooses the node, limits the time of each try, and sorts the answers.
 //!
-//! The node that answered last is asked first. A refused or broken connection, a time-out, any 5xx, or an answer
-//! that isn't quorate's moves on to the next one at once; after a whole round without success the caller pauses.
-//! Each try may take `remaining / (nodes + 1)`, so that every node gets one before the deadline.
+//! The node that answered last is asked first. After a failed connection, a timeout, a 5xx, or an answer that is not
+//! from quorate, the next node is asked at once. After a round without success at any node, the caller pauses.
+//! Each try may take `remaining / (nodes + 1)`, so that every node gets a try before the deadline.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,36 +14,42 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
 
-use super::backoff::{Backoff, random_share};
-use super::error::{ClientError, Refusal};
+use super::backoff::{Backoff, Fraction};
+use super::error::{ClientError, Rejection};
 use super::holder_clock::{Deadline, HolderClock, HolderInstant};
 use crate::wire::{ErrorBody, ErrorCode};
 
-/// The most that one try may take, however much time is left: a node that hasn't answered by then hangs.
+/// The longest that one try may take. A node that has not answered by then is taken to hang.
 const TRY_MAX: Duration = Duration::from_secs(2);
-/// The least that one try gets: less wouldn't reach a node on another machine.
+/// The shortest try. In less time, no answer comes from a node on another machine.
 const TRY_MIN: Duration = Duration::from_millis(20);
-/// The most that is read of an answer. The longest real one has metadata of 4 KiB.
+/// The longest answer that is read. The longest real one carries metadata of 4 KiB.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
-/// The nodes, and how to call them.
+const CONNECTION_BROKE: &str = "the connection broke before the answer was complete";
+
+/// The nodes of a cluster, and how to call them.
 pub(super) struct Caller {
     pub http: reqwest::Client,
-    /// Without a slash at the end; at least one.
+    /// At least one. None ends with a slash.
     pub urls: Vec<String>,
-    /// The place of the node to ask first.
+    /// The index in `urls` of the node to ask first.
     pub current: AtomicUsize,
     pub access_token: Option<SecretString>,
+    /// The machine to which a token would travel unencrypted, unless that is allowed.
+    pub exposed_host: Option<String>,
+    /// How long a request may take, all tries included.
+    pub request_deadline: Duration,
     pub clock: Arc<dyn HolderClock>,
 }
 
-/// What to ask.
+/// One request, which can be sent to any node.
 pub(super) struct Call<'a> {
     pub method: Method,
     pub path: String,
     pub body: Option<Zeroizing<Vec<u8>>>,
     pub idempotency_key: Option<&'a SecretString>,
-    /// How long a node was asked to wait before it answers.
+    /// How long the node may hold the request before it answers.
     pub long_poll: Duration,
 }
 
@@ -58,10 +64,10 @@ impl Call<'_> {
     }
 }
 
-/// An answer, and what it is worth.
+/// An answer, with what is needed to count a lease from it.
 pub(super) struct Answer<T> {
     pub body: T,
-    /// Before the first byte of the try that was answered.
+    /// Read before the first byte of the answered try was sent.
     pub sent_at: HolderInstant,
     /// Which node answered.
     pub server: String,
@@ -69,21 +75,21 @@ pub(super) struct Answer<T> {
 
 /// How one try failed.
 enum TryError {
-    /// Asking elsewhere won't help.
-    Refused(Refusal),
-    /// Another node may do better.
-    Passing { what: String, outcome_unknown: bool, retry_after: Option<Duration> },
+    /// The node turned the request down. Another node would usually do the same.
+    Rejected(Rejection),
+    /// This node could not answer. The next one may.
+    AskNext { what: String, outcome_unknown: bool, retry_after: Option<Duration> },
 }
 
 impl Caller {
-    /// Asks one node after the other until one answers or `deadline` is over.
+    /// Asks one node after the other until one answers or the deadline passes.
     pub async fn call<T: DeserializeOwned>(
         &self,
         call: &Call<'_>,
         deadline: Deadline,
     ) -> Result<Answer<T>, ClientError> {
         let mut backoff = Backoff::new();
-        let mut last = "there was no time to ask".to_owned();
+        let mut last = "the deadline passed before a node could be asked".to_owned();
         let mut outcome_unknown = false;
         let mut asked_to_pause = None;
         let mut rate_limited = false;
@@ -99,36 +105,37 @@ impl Caller {
                 tokio::time::timeout(self.time_for_one_try(remaining, call), self.try_once(server, call)).await;
             match answer {
                 Ok(Ok(body)) => return Ok(Answer { body, sent_at, server: server.clone() }),
-                Ok(Err(TryError::Refused(refusal))) if refusal.is(ErrorCode::RateLimited) => {
-                    last = format!("{server}: {}", refusal.message);
-                    asked_to_pause = refusal.retry_after;
+                Ok(Err(TryError::Rejected(rejection))) if rejection.is(ErrorCode::RateLimited) => {
+                    last = format!("{server}: {}", rejection.message);
+                    asked_to_pause = rejection.retry_after;
                     rate_limited = true;
                     if asked_to_pause.is_none_or(|pause| pause >= deadline.remaining(self.clock.now())) {
-                        return Err(ClientError::Refused(refusal));
+                        return Err(ClientError::Rejected(rejection));
                     }
                 }
-                Ok(Err(TryError::Refused(refusal))) => return Err(ClientError::Refused(refusal)),
-                Ok(Err(TryError::Passing { what, outcome_unknown: unknown, retry_after })) => {
-                    tracing::debug!(%server, path = %call.path, %what, "a try failed; the next node is asked");
+                Ok(Err(TryError::Rejected(rejection))) => return Err(ClientError::Rejected(rejection)),
+                Ok(Err(TryError::AskNext { what, outcome_unknown: unknown, retry_after })) => {
+                    tracing::debug!(%server, path = %call.path, %what, "a node cannot answer; the next one is asked");
                     last = format!("{server}: {what}");
                     outcome_unknown |= unknown;
                     asked_to_pause = retry_after.min(asked_to_pause.or(retry_after));
                 }
                 Err(_) => {
-                    tracing::debug!(%server, path = %call.path, "a try takes too long; the next node is asked");
+                    tracing::debug!(%server, path = %call.path, "a node did not answer in time; the next one is asked");
                     last = format!("{server}: no answer in time");
                     outcome_unknown = true;
                 }
             }
-            // Whoever else found out first has moved on already.
+            // If another task has moved on from this node already, its choice stays.
             let next = (place + 1) % self.urls.len();
             let _ = self.current.compare_exchange(place, next, Ordering::Relaxed, Ordering::Relaxed);
             if tries.is_multiple_of(self.urls.len()) {
                 let remaining = deadline.remaining(self.clock.now());
-                // A holder that is short of time must get several more rounds, whatever a node that can't decide
-                // advises. A rate limit is another matter: coming back early is what it is there against.
+                // A node that cannot decide may advise a long pause. A holder that is short of time still needs several
+                // more rounds, so the pause is limited. The pause of a rate limit is not: an early retry would only be
+                // rejected again.
                 let pause_max = if rate_limited { remaining } else { remaining / 5 };
-                let pause = backoff.next(&random_share()).max(asked_to_pause.take().unwrap_or_default());
+                let pause = backoff.next(Fraction::random()).max(asked_to_pause.take().unwrap_or_default());
                 tokio::time::sleep(pause.min(pause_max)).await;
                 rate_limited = false;
             }
@@ -136,23 +143,35 @@ impl Caller {
         Err(if outcome_unknown { ClientError::OutcomeUnknown(last) } else { ClientError::Unavailable(last) })
     }
 
+    /// When a request that starts now must have its answer.
+    pub fn deadline(&self) -> Deadline {
+        Deadline::new(self.clock.now(), self.request_deadline)
+    }
+
+    /// Checks that no token would travel unencrypted to another machine, unless that is allowed.
+    pub fn may_send_secrets(&self) -> Result<(), ClientError> {
+        match self.exposed_host.clone() {
+            None => Ok(()),
+            Some(host) => Err(ClientError::Cleartext { host }),
+        }
+    }
+
     fn time_for_one_try(&self, remaining: Duration, call: &Call<'_>) -> Duration {
         let nodes = u32::try_from(self.urls.len()).unwrap_or(u32::MAX);
         let remaining = remaining.saturating_sub(call.long_poll);
-        let share = remaining / nodes.saturating_add(1);
-        call.long_poll + share.clamp(TRY_MIN, TRY_MAX)
+        call.long_poll + (remaining / nodes.saturating_add(1)).clamp(TRY_MIN, TRY_MAX)
     }
 
     async fn try_once<T: DeserializeOwned>(&self, server: &str, call: &Call<'_>) -> Result<T, TryError> {
         let sent = self.request(server, call).send().await;
-        let response = sent.map_err(|error| TryError::Passing {
-            // A connection that was never made has carried nothing.
+        let response = sent.map_err(|error| TryError::AskNext {
+            // Without a connection, the node has received nothing.
             outcome_unknown: !error.is_connect(),
             what: transport_failure(&error).to_owned(),
             retry_after: None,
         })?;
         let status = response.status();
-        let body = read_body(response).await.map_err(|what| TryError::Passing {
+        let body = read_body(response).await.map_err(|what| TryError::AskNext {
             what,
             outcome_unknown: true,
             retry_after: None,
@@ -161,17 +180,17 @@ impl Caller {
             return serde_json::from_slice(&body).map_err(|_| not_quorate(status));
         }
         match serde_json::from_slice::<ErrorBody>(&body) {
-            Ok(body) if status.is_server_error() => Err(TryError::Passing {
+            Ok(body) if status.is_server_error() => Err(TryError::AskNext {
                 outcome_unknown: body.code != ErrorCode::Unavailable.as_str(),
                 retry_after: body.retry_after_ms.map(Duration::from_millis),
-                what: Refusal::new(status.as_u16(), body).message,
+                what: Rejection::new(status.as_u16(), body).message,
             }),
-            Ok(body) if status.is_client_error() => Err(TryError::Refused(Refusal::new(status.as_u16(), body))),
+            Ok(body) if status.is_client_error() => Err(TryError::Rejected(Rejection::new(status.as_u16(), body))),
             _ => Err(not_quorate(status)),
         }
     }
 
-    /// A request that shows who is asking.
+    /// The HTTP request for one node, with the access token.
     pub fn request(&self, server: &str, call: &Call<'_>) -> reqwest::RequestBuilder {
         let mut request = self.http.request(call.method.clone(), format!("{server}{}", call.path));
         if let Some(body) = &call.body {
@@ -192,7 +211,7 @@ impl Caller {
         &self.urls[self.current.load(Ordering::Relaxed) % self.urls.len()]
     }
 
-    /// Leaves a node that failed, unless somebody else has.
+    /// Moves on to the next node, if `server` is still the first to ask.
     pub fn leave(&self, server: &str) {
         if let Some(place) = self.urls.iter().position(|url| url == server) {
             let next = (place + 1) % self.urls.len();
@@ -201,32 +220,32 @@ impl Caller {
     }
 }
 
-/// A header that no debug output shows.
+/// A header whose value debug output hides.
 fn secret_header(secret: &SecretString) -> header::HeaderValue {
-    // Only visible ASCII gets this far: `ClientBuilder` checks the access token, and keys are our own.
+    // The value is visible ASCII: `ClientBuilder` checks the access token, and the keys are made here.
     let mut value =
         header::HeaderValue::from_str(secret.expose_secret()).unwrap_or_else(|_| header::HeaderValue::from_static(""));
     value.set_sensitive(true);
     value
 }
 
-/// A proxy's error page, a captive portal, another service: neither a yes nor a no.
+/// The answer came from something else, such as a proxy, a captive portal or another service. It decides nothing.
 fn not_quorate(status: StatusCode) -> TryError {
-    let what = format!("an answer that isn't quorate's (HTTP {})", status.as_u16());
-    TryError::Passing { what, outcome_unknown: true, retry_after: None }
+    let what = format!("the answer is not from quorate (HTTP {}); check the URL", status.as_u16());
+    TryError::AskNext { what, outcome_unknown: true, retry_after: None }
 }
 
 fn transport_failure(error: &reqwest::Error) -> &'static str {
-    if error.is_connect() { "no connection" } else { "the connection broke" }
+    if error.is_connect() { "no connection" } else { CONNECTION_BROKE }
 }
 
 async fn read_body(response: reqwest::Response) -> Result<Zeroizing<Vec<u8>>, String> {
     let mut body = Zeroizing::new(Vec::new());
     let mut chunks = response.bytes_stream();
     while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(|_| "the connection broke".to_owned())?;
+        let chunk = chunk.map_err(|_| CONNECTION_BROKE.to_owned())?;
         if body.len() + chunk.len() > ANSWER_BYTES_MAX {
-            return Err("an answer that is too long".to_owned());
+            return Err("the answer is too long".to_owned());
         }
         body.extend_from_slice(&chunk);
     }
