@@ -38,7 +38,7 @@ pub mod codec;
 pub mod config;
 #[cfg(feature = "server")]
 pub mod consensus;
-#[cfg(doc)]
+#[cfg(all(doc, feature = "server"))]
 pub mod docs;
 pub mod domain;
 #[cfg(feature = "server")]
