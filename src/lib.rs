@@ -38,6 +38,8 @@ pub mod codec;
 pub mod config;
 #[cfg(feature = "server")]
 pub mod consensus;
+#[cfg(all(doc, feature = "server"))]
+pub mod docs;
 pub mod domain;
 #[cfg(feature = "server")]
 pub mod http;
