@@ -13,12 +13,12 @@ mod read_barrier;
 mod receive;
 mod reign;
 mod replica;
+mod settings;
 mod silence;
 mod state_machine;
 mod status;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use openraft::async_runtime::WatchReceiver;
 use openraft::errors::ClientWriteError;
@@ -34,6 +34,7 @@ pub use founding::Founding;
 pub use local::LocalNode;
 pub use receive::{RaftAnswer, Unanswered};
 pub use replica::{Position, Replica};
+pub use settings::ConsensusSettings;
 pub use state_machine::{RaftSnapshot, StateMachine};
 pub use status::RaftStatus;
 
@@ -47,20 +48,6 @@ use read_barrier::ReadBarrier;
 use silence::Silence;
 
 type Raft = openraft::Raft<TypeConfig, StateMachine>;
-
-/// How fast the cluster notices a lost node, and how much log it keeps.
-#[derive(Debug, Clone)]
-pub struct ConsensusSettings {
-    /// How often a raft leader is heard.
-    pub heartbeat: Duration,
-    /// How long a raft leader that has lost touch may be believed. A silence of 1.5 to 2 times this starts a raft
-    /// election; chance decides in between, so that two nodes seldom stand at once.
-    pub raft_election_timeout: Duration,
-    /// After how many entries a snapshot is made.
-    pub snapshot_every: u64,
-    /// How many entries stay behind a snapshot, so that followers seldom need it whole.
-    pub log_entries_kept: u64,
-}
 
 /// Who decides, as far as this node knows.
 #[derive(Debug, Clone)]
