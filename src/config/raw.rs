@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use clap::builder::BoolishValueParser;
 use serde::{Deserialize, Deserializer};
 
-use super::{ConfigError, LogFormat};
+use super::error::ConfigError;
+use super::log_format::LogFormat;
 
 /// The settings of a node as they were typed; what was not typed is `None`.
 #[derive(Debug, Default, Clone, PartialEq, Eq, clap::Args, Deserialize)]

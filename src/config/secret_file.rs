@@ -8,7 +8,7 @@ use std::path::Path;
 use secrecy::SecretString;
 use zeroize::Zeroizing;
 
-use super::ConfigError;
+use super::error::ConfigError;
 
 /// Shorter ones can be guessed.
 const SECRET_BYTES_MIN: usize = 16;
