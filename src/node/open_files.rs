@@ -5,7 +5,7 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::NodeError;
+use super::error::NodeError;
 use crate::config::Config;
 
 /// Apart from the raft log and connections: 18 at rest, and what a snapshot, the lookup of a name and a connection
