@@ -1,9 +1,11 @@
-//! Settings: what was typed ([`RawConfig`]) becomes what is valid ([`Config`]), or one line that says what to
-//! type instead.
+//! Settings: what the operator typed ([`RawConfig`]) becomes valid settings ([`Config`]), or one line that says what to
+//! type instead ([`ConfigError`]).
 //!
-//! Flags win over environment variables, those over the file, and that over the defaults, which are safe for
-//! one person on one machine. A node never starts on a guess: what can't be understood, or would leave the
-//! cluster open to the network, ends here.
+//! A flag wins over its environment variable, a variable over the file, and the file over the default. The defaults are
+//! safe for one person on one machine. A node never starts with a guess: if a value can't be understood, or if it would
+//! open the cluster to the network, the node doesn't start.
+//!
+//! A default value is written once. The settings of another module have their defaults there.
 
 mod checked;
 mod error;
@@ -17,7 +19,7 @@ mod secret_file;
 #[cfg(test)]
 mod tests;
 
-pub use checked::{Config, RaftTuning};
+pub use checked::Config;
 pub use error::ConfigError;
 pub use log_format::LogFormat;
 pub use peers::Peer;

@@ -1,11 +1,10 @@
-//! What is valid.
+//! Valid settings, made from what was typed.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ipnet::IpNet;
 use secrecy::SecretString;
 use tracing_subscriber::EnvFilter;
 
@@ -14,73 +13,53 @@ use super::log_format::LogFormat;
 use super::peers::{self, Peer};
 use super::raw::RawConfig;
 use super::{parse, secret_file};
+use crate::consensus::ConsensusSettings;
+use crate::http::HttpSettings;
+use crate::service::ServiceSettings;
 
 /// Valid settings of a node.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// This node's label.
+    /// The node's name, unique in its cluster.
     pub name: String,
-    /// The directory that this node alone writes to.
+    /// The directory with all files of this node. No other node uses it.
     pub data_dir: PathBuf,
-    /// Where clients call.
+    /// The address of the client listener.
     pub listen: SocketAddr,
-    /// Where nodes and operators call.
+    /// The address of the peer listener.
     pub peer_listen: SocketAddr,
-    /// The nodes of a new cluster, this one included. Empty: a cluster of this node alone.
+    /// The nodes that found the cluster, this one included. If the list is empty, this node founds a cluster alone.
     pub peers: Vec<Peer>,
-    /// Where clients reach this node, if that was typed. Use [`Config::client_url`].
+    /// The URL at which clients reach this node, if the operator set one. Use [`Config::client_url`].
     pub advertise_url: Option<String>,
-    /// What peers and operators must prove to know. `None` only if all peers are on this machine.
+    /// The secret that peers must prove to know. It is `None` only if all peers are on this machine.
     pub cluster_secret: Option<SecretString>,
-    /// What clients must show one of. Empty: they need none.
-    pub access_tokens: Vec<SecretString>,
-    /// Campaigns and room creations a minute from one client.
-    pub campaigns_per_minute: NonZeroU32,
-    /// Whose word on a client's address is believed.
-    pub trusted_proxies: Vec<IpNet>,
-    /// Leases that may live at a time. Each is in the memory of every node, with up to 4 KiB of metadata, so this is what
-    /// keeps strangers from filling it.
-    pub max_live_leases: u64,
-    /// Watch streams at a time.
-    pub max_watches: usize,
-    /// Watch streams at a time for one client.
-    pub max_watches_per_client: usize,
-    /// Whether rooms can be campaigned for at all.
-    pub elections_enabled: bool,
+    /// What clients may do at this node.
+    pub http: HttpSettings,
+    /// How this node serves rooms.
+    pub service: ServiceSettings,
     /// How the nodes agree.
-    pub raft: RaftTuning,
-    /// Directives for the trace filter; `tracing_subscriber` has accepted them.
+    pub consensus: ConsensusSettings,
+    /// Which trace events are written. `tracing_subscriber` has accepted these directives.
     pub log_level: String,
     /// How trace events are written.
     pub log_format: LogFormat,
 }
 
-/// How the nodes agree.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RaftTuning {
-    /// How often the raft leader shows that it is there.
-    pub heartbeat: Duration,
-    /// How long a raft leader that has lost touch may be believed. A silence of 1.5 to 2 times this starts a raft
-    /// election; chance decides in between, so that two nodes seldom stand at once.
-    pub raft_election_timeout: Duration,
-    /// Raft log entries between two snapshots.
-    pub snapshot_every: u64,
-    /// Raft log entries kept behind a snapshot.
-    pub log_entries_kept: u64,
-}
-
-/// A slower heartbeat than this would make every handover slow; a faster one only heats the machine.
+/// A faster heartbeat only costs processor time.
 const HEARTBEAT_MIN: Duration = Duration::from_millis(10);
+
+/// With slower timing, a lost raft leader would be replaced only after minutes.
 const RAFT_TIMING_MAX: Duration = Duration::from_secs(60);
 
-/// A vote starts when this many heartbeats in a row are missed; with fewer, one lost packet would do it.
+/// A raft election starts when this many heartbeats in a row are missing. With fewer, one lost packet could start one.
 const HEARTBEATS_PER_RAFT_ELECTION: u32 = 3;
 
-/// openraft (issue 2116) panics if the raft log is cut off where entries still wait to be applied.
+/// openraft (issue 2116) panics if it deletes raft log entries that still wait to be applied.
 const LOG_ENTRIES_KEPT_MIN: u64 = 1000;
 
 impl Config {
-    /// Takes what flags and environment say, and what the file says where they say nothing.
+    /// Combines what was typed with the settings file, if there is one, and checks the result.
     pub fn load(typed: RawConfig, file: Option<&Path>) -> Result<Config, ConfigError> {
         match file {
             Some(path) => Config::new(typed.or(RawConfig::from_file(path)?)),
@@ -90,38 +69,21 @@ impl Config {
 
     /// Checks every value, and then the values against each other.
     pub fn new(raw: RawConfig) -> Result<Config, ConfigError> {
-        let name = match raw.name {
-            Some(name) => name,
+        let name = match &raw.name {
+            Some(name) => name.clone(),
             None => rustix::system::uname().nodename().to_string_lossy().into_owned(),
         };
-        let campaigns = raw.campaigns_per_minute.unwrap_or(600);
         let config = Config {
             name: parse::name("--name", &name)?,
-            data_dir: raw.data_dir.unwrap_or_else(|| "./quorate-data".into()),
+            data_dir: raw.data_dir.clone().unwrap_or_else(|| "./quorate-data".into()),
             listen: parse::listen("--listen", raw.listen.as_deref().unwrap_or("127.0.0.1:7400"))?,
             peer_listen: parse::listen("--peer-listen", raw.peer_listen.as_deref().unwrap_or("127.0.0.1:7401"))?,
-            peers: peers::parse(&raw.peers.unwrap_or_default())?,
-            advertise_url: raw.advertise_url.map(|url| parse::url("--advertise-url", &url)).transpose()?,
-            cluster_secret: raw.cluster_secret_file.map(|path| secret_file::cluster_secret(&path)).transpose()?,
-            access_tokens: match raw.access_token_file {
-                Some(path) => secret_file::access_tokens(&path)?,
-                None => Vec::new(),
-            },
-            campaigns_per_minute: NonZeroU32::new(campaigns).ok_or_else(|| {
-                let fix = "write 1 or more, or switch rooms off with --no-elections";
-                ConfigError::new("--campaigns-per-minute", "0 lets nobody in", fix)
-            })?,
-            trusted_proxies: parse::networks("--trusted-proxies", &raw.trusted_proxies.unwrap_or_default())?,
-            max_live_leases: parse::at_least("--max-live-leases", raw.max_live_leases.unwrap_or(100_000), 1)?,
-            max_watches: raw.max_watches.unwrap_or(1024),
-            max_watches_per_client: raw.max_watches_per_client.unwrap_or(8),
-            elections_enabled: !raw.no_elections.unwrap_or(false),
-            raft: RaftTuning::new(
-                raw.raft_heartbeat.as_deref().unwrap_or("100ms"),
-                raw.raft_election_timeout.as_deref().unwrap_or("500ms"),
-                raw.snapshot_every.unwrap_or(10_000),
-                raw.log_entries_kept.unwrap_or(20_000),
-            )?,
+            peers: peers::parse(raw.peers.as_deref().unwrap_or_default())?,
+            advertise_url: raw.advertise_url.as_deref().map(|url| parse::url("--advertise-url", url)).transpose()?,
+            cluster_secret: raw.cluster_secret_file.as_deref().map(secret_file::cluster_secret).transpose()?,
+            http: http_settings(&raw)?,
+            service: service_settings(&raw)?,
+            consensus: consensus_settings(&raw)?,
             log_level: raw.log_level.unwrap_or_else(|| "info".into()),
             log_format: raw.log_format.unwrap_or(LogFormat::Auto),
         };
@@ -131,9 +93,9 @@ impl Config {
         Ok(config)
     }
 
-    /// Where clients reach this node, whose client listener is bound to `bound`.
+    /// The URL at which clients reach this node, whose client listener is bound to `bound`.
     ///
-    /// If it listens on every address, the best guess is the host by which its peers know it.
+    /// A listener on all addresses has no address to tell. Then the best guess is the host that this node's peers use.
     pub fn client_url(&self, bound: SocketAddr) -> String {
         if let Some(url) = &self.advertise_url {
             return url.clone();
@@ -145,7 +107,7 @@ impl Config {
         format!("http://{}:{}", peer_host.unwrap_or(&self.name), bound.port())
     }
 
-    /// Where peers reach this node, whose peer listener is bound to `bound`.
+    /// The address at which peers reach this node, whose peer listener is bound to `bound`.
     pub fn peer_address(&self, bound: SocketAddr) -> String {
         match self.own_peer() {
             Some(peer) => peer.address.clone(),
@@ -160,21 +122,23 @@ impl Config {
 
     fn check_values(&self) -> Result<(), ConfigError> {
         if self.data_dir.as_os_str().is_empty() {
-            return Err(ConfigError::new("--data-dir", "it is empty", "name a directory, as ./quorate-data"));
+            let fix = "name a directory, such as ./quorate-data";
+            return Err(ConfigError::new("--data-dir", "the path is empty", fix));
         }
         let (client, peer) = (self.listen, self.peer_listen);
         let overlap = client.ip() == peer.ip() || client.ip().is_unspecified() || peer.ip().is_unspecified();
         if client.port() == peer.port() && client.port() != 0 && overlap {
-            let problem = format!("{peer} is taken by --listen {client}");
-            return Err(ConfigError::new("--peer-listen", problem, "give it another port"));
+            let problem = format!("{peer} is already used by --listen {client}");
+            return Err(ConfigError::new("--peer-listen", problem, "choose another port"));
         }
-        if self.max_watches_per_client > self.max_watches {
-            let problem = format!("{} is more than --max-watches {}", self.max_watches_per_client, self.max_watches);
+        let (one_client, all) = (self.http.streams_per_client_max, self.http.streams_max);
+        if one_client > all {
+            let problem = format!("{one_client} is more than --max-watches {all}");
             return Err(ConfigError::new("--max-watches-per-client", problem, "lower it, or raise --max-watches"));
         }
         if EnvFilter::try_new(&self.log_level).is_err() {
-            let problem = format!("{:?} is no level", self.log_level);
-            let fix = "write error, warn, info, debug or trace, or levels by target as in info,openraft=debug";
+            let problem = format!("{:?} is not a log level", self.log_level);
+            let fix = "write error, warn, info, debug or trace, or a level per target such as info,openraft=debug";
             return Err(ConfigError::new("--log-level", problem, fix));
         }
         Ok(())
@@ -182,51 +146,87 @@ impl Config {
 
     fn check_peers(&self) -> Result<(), ConfigError> {
         if !self.peers.is_empty() && self.own_peer().is_none() {
-            let problem = format!("this node, {:?}, is not among them", self.name);
+            let problem = format!("this node, {:?}, is not in the list", self.name);
             let fix = format!("add {}=host:port, or set --name to one of the names in the list", self.name);
             return Err(ConfigError::new("--peers", problem, fix));
         }
         Ok(())
     }
 
-    /// Whoever reaches the peer listener of a cluster without a secret can rewrite every lease.
+    /// Without a cluster secret, everyone who reaches the peer listener can change every lease.
     fn check_exposure(&self) -> Result<(), ConfigError> {
         if self.cluster_secret.is_some() {
             return Ok(());
         }
         if !self.peer_listen.ip().to_canonical().is_loopback() {
-            let problem = format!("other machines can reach {}, and there is no cluster secret", self.peer_listen);
-            let fix = "set --cluster-secret-file to a file that all nodes have, or listen on 127.0.0.1";
+            let problem = format!("other machines can reach {}, but there is no cluster secret", self.peer_listen);
+            let fix =
+                "set --cluster-secret-file to a file with the secret that all nodes share, or listen on 127.0.0.1";
             return Err(ConfigError::new("--peer-listen", problem, fix));
         }
         if let Some(peer) = self.peers.iter().find(|peer| !peers::is_loopback(&peer.address)) {
-            let problem = format!("{} is on another machine, and there is no cluster secret", peer.address);
-            let fix = "set --cluster-secret-file to a file that all nodes have";
+            let problem = format!("{} is on another machine, but there is no cluster secret", peer.address);
+            let fix = "set --cluster-secret-file to a file with the secret that all nodes share";
             return Err(ConfigError::new("--peers", problem, fix));
         }
         Ok(())
     }
 }
 
-impl RaftTuning {
-    fn new(heartbeat: &str, timeout: &str, snapshot_every: u64, kept: u64) -> Result<RaftTuning, ConfigError> {
-        let range = HEARTBEAT_MIN..=RAFT_TIMING_MAX;
-        let heartbeat = parse::duration("--raft-heartbeat", heartbeat, range.clone())?;
-        let raft_election_timeout = parse::duration("--raft-election-timeout", timeout, range)?;
-        if raft_election_timeout < heartbeat * HEARTBEATS_PER_RAFT_ELECTION {
-            let times = HEARTBEATS_PER_RAFT_ELECTION;
-            let problem = format!(
-                "{} is less than {times} times --raft-heartbeat {}",
-                humantime::format_duration(raft_election_timeout),
-                humantime::format_duration(heartbeat)
-            );
-            return Err(ConfigError::new("--raft-election-timeout", problem, "raise it, or lower --raft-heartbeat"));
-        }
-        Ok(RaftTuning {
-            heartbeat,
-            raft_election_timeout,
-            snapshot_every: parse::at_least("--snapshot-every", snapshot_every, 1)?,
-            log_entries_kept: parse::at_least("--log-entries-kept", kept, LOG_ENTRIES_KEPT_MIN)?,
-        })
+fn http_settings(raw: &RawConfig) -> Result<HttpSettings, ConfigError> {
+    let defaults = HttpSettings::default();
+    Ok(HttpSettings {
+        elections_enabled: raw.no_elections.map_or(defaults.elections_enabled, |off| !off),
+        access_tokens: match &raw.access_token_file {
+            Some(path) => secret_file::access_tokens(path)?,
+            None => defaults.access_tokens,
+        },
+        campaigns_per_minute: match raw.campaigns_per_minute {
+            Some(campaigns) => NonZeroU32::new(campaigns).ok_or_else(|| {
+                let fix = "write 1 or more, or turn elections off with --no-elections";
+                ConfigError::new("--campaigns-per-minute", "0 would reject every campaign", fix)
+            })?,
+            None => defaults.campaigns_per_minute,
+        },
+        trusted_proxies: match &raw.trusted_proxies {
+            Some(networks) => parse::networks("--trusted-proxies", networks)?,
+            None => defaults.trusted_proxies,
+        },
+        streams_max: raw.max_watches.unwrap_or(defaults.streams_max),
+        streams_per_client_max: raw.max_watches_per_client.unwrap_or(defaults.streams_per_client_max),
+        ..defaults
+    })
+}
+
+fn service_settings(raw: &RawConfig) -> Result<ServiceSettings, ConfigError> {
+    let defaults = ServiceSettings::default();
+    let live_leases = raw.max_live_leases.unwrap_or(defaults.live_leases_max);
+    Ok(ServiceSettings { live_leases_max: parse::at_least("--max-live-leases", live_leases, 1)?, ..defaults })
+}
+
+fn consensus_settings(raw: &RawConfig) -> Result<ConsensusSettings, ConfigError> {
+    let defaults = ConsensusSettings::default();
+    let timing = |flag, typed: &Option<String>, default| match typed {
+        Some(text) => parse::duration(flag, text, HEARTBEAT_MIN..=RAFT_TIMING_MAX),
+        None => Ok(default),
+    };
+    let heartbeat = timing("--raft-heartbeat", &raw.raft_heartbeat, defaults.heartbeat)?;
+    let raft_election_timeout =
+        timing("--raft-election-timeout", &raw.raft_election_timeout, defaults.raft_election_timeout)?;
+    if raft_election_timeout < heartbeat * HEARTBEATS_PER_RAFT_ELECTION {
+        let problem = format!(
+            "{} is less than {HEARTBEATS_PER_RAFT_ELECTION} times --raft-heartbeat {}",
+            humantime::format_duration(raft_election_timeout),
+            humantime::format_duration(heartbeat)
+        );
+        return Err(ConfigError::new("--raft-election-timeout", problem, "raise it, or lower --raft-heartbeat"));
     }
+    let snapshot_every = raw.snapshot_every.unwrap_or(defaults.snapshot_every);
+    let log_entries_kept = raw.log_entries_kept.unwrap_or(defaults.log_entries_kept);
+    Ok(ConsensusSettings {
+        heartbeat,
+        raft_election_timeout,
+        snapshot_every: parse::at_least("--snapshot-every", snapshot_every, 1)?,
+        log_entries_kept: parse::at_least("--log-entries-kept", log_entries_kept, LOG_ENTRIES_KEPT_MIN)?,
+    })
 }

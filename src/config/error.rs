@@ -1,12 +1,12 @@
-//! Why settings aren't taken.
+//! Why a node can't start with the given settings.
 
 use thiserror::Error;
 
-/// Why a node can't start as it was asked to: one line, for the person who typed it.
+/// A setting that can't be used: one line for the operator.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{flag}: {problem}; {fix}")]
 pub struct ConfigError {
-    /// The flag, wherever the value came from: variable and key are named after it.
+    /// The flag of the setting, even if the value came from a variable or the file. Both are named after the flag.
     pub flag: &'static str,
     /// What is wrong.
     pub problem: String,

@@ -1,4 +1,4 @@
-//! Text or JSON.
+//! How trace events are written: as text or as JSON.
 
 use serde::Deserialize;
 
@@ -8,9 +8,9 @@ use serde::Deserialize;
 pub enum LogFormat {
     /// Text on a terminal, JSON elsewhere
     Auto,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
-    /// For people
+    /// Text for people
     Text,
 }
 

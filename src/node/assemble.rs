@@ -9,16 +9,16 @@ use axum::Router;
 use super::error::NodeError;
 use super::outside::Outside;
 use crate::config::Config;
-use crate::consensus::{Consensus, ConsensusError, ConsensusSettings, Founding, Parts};
+use crate::consensus::{Consensus, ConsensusError, Founding, Parts};
+use crate::http::build_router;
 use crate::http::peers::{PeerContext, build_peer_router};
-use crate::http::{HttpSettings, build_router};
 use crate::peer::{ClusterSecret, Transport};
 use crate::raft_types::Node as NodeInfo;
 use crate::random::Random;
-use crate::service::{RoomService, ServiceSettings};
+use crate::service::RoomService;
 use crate::storage::{self, StorageConfig};
 
-/// A node that takes part, and whose routers are to be served.
+/// A running node. The caller serves its two routers.
 pub struct Node {
     consensus: Consensus,
     service: RoomService,
@@ -28,7 +28,8 @@ pub struct Node {
 }
 
 impl Node {
-    /// Opens what it has on the disk and takes part, as one that is reached at these addresses.
+    /// Opens the data directory and takes part in the cluster. Clients reach this node at `listen`, peers at
+    /// `peer_listen`, unless the settings name other addresses.
     pub async fn start(
         config: &Config,
         outside: Outside,
@@ -53,21 +54,21 @@ impl Node {
         let storage_random = random.clone();
         let storage = blocking.run(move || Ok(storage::open(storage_config, &*storage_random))).await??;
         let parts = Parts { node, storage, transport: transport.clone(), clock };
-        let consensus = Consensus::start(parts, consensus_settings(config)).await?;
+        let consensus = Consensus::start(parts, config.consensus.clone()).await?;
         if !consensus.has_log() {
             consensus.set_not_ready(Some("waiting for a cluster".into()));
         }
-        let service = RoomService::new(consensus.clone(), transport.clone(), random.clone(), service_settings(config));
+        let service = RoomService::new(consensus.clone(), transport.clone(), random.clone(), config.service);
         let founding = Arc::new(Founding { peers, transport, random: random.clone() });
         Ok(Node { consensus, service, random, founding, secret })
     }
 
-    /// How it stands.
+    /// This node's part in the cluster.
     pub fn consensus(&self) -> &Consensus {
         &self.consensus
     }
 
-    /// What is served to other nodes.
+    /// The routes for other nodes.
     pub fn peer_router(&self) -> Router {
         build_peer_router(PeerContext {
             consensus: self.consensus.clone(),
@@ -77,41 +78,16 @@ impl Node {
         })
     }
 
-    /// What is served to clients.
+    /// The routes for clients.
     pub fn client_router(&self, config: &Config) -> Router {
-        build_router(self.service.clone(), http_settings(config), self.random.clone())
+        build_router(self.service.clone(), config.http.clone(), self.random.clone())
     }
 
-    /// Founds or joins a cluster, then waits for ever. Returns only with an error.
+    /// Founds or joins a cluster, then waits forever. Returns only if that failed, with the reason.
     pub async fn founding_failed(&self) -> ConsensusError {
         match self.founding.run(&self.consensus).await {
             Ok(()) => std::future::pending().await,
             Err(error) => error,
         }
-    }
-}
-
-fn consensus_settings(config: &Config) -> ConsensusSettings {
-    ConsensusSettings {
-        heartbeat: config.raft.heartbeat,
-        raft_election_timeout: config.raft.raft_election_timeout,
-        snapshot_every: config.raft.snapshot_every,
-        log_entries_kept: config.raft.log_entries_kept,
-    }
-}
-
-fn service_settings(config: &Config) -> ServiceSettings {
-    ServiceSettings { live_leases_max: config.max_live_leases, ..ServiceSettings::default() }
-}
-
-pub fn http_settings(config: &Config) -> HttpSettings {
-    HttpSettings {
-        elections_enabled: config.elections_enabled,
-        access_tokens: config.access_tokens.clone(),
-        trusted_proxies: config.trusted_proxies.clone(),
-        campaigns_per_minute: config.campaigns_per_minute,
-        streams_per_client_max: config.max_watches_per_client,
-        streams_max: config.max_watches,
-        ..HttpSettings::default()
     }
 }

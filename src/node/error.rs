@@ -1,4 +1,4 @@
-//! Why a node can't start, or has to end.
+//! Why a node can't start, or has to stop.
 
 use std::net::SocketAddr;
 
@@ -6,26 +6,26 @@ use crate::consensus::ConsensusError;
 use crate::peer::PeerError;
 use crate::storage::StorageError;
 
-/// Why a node can't run, or can't any longer.
+/// Why a node can't start, or has to stop.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
-    /// Another process, or another node, listens there.
+    /// The address can't be bound. Most often another process listens there.
     #[error("{flag} {address}: {source}; is another node running? choose another address with {flag}")]
     Listen {
         /// The flag to change.
         flag: &'static str,
-        /// What was to be bound.
+        /// The address that this node was to listen on.
         address: SocketAddr,
-        /// Why it can't.
+        /// The operating system's reason.
         source: std::io::Error,
     },
     /// The data directory can't be used.
     #[error("--data-dir: {0}")]
     Storage(#[from] StorageError),
-    /// The peers are set up in a way that can't be right.
+    /// The settings can't work on this machine or in this cluster.
     #[error("{0}")]
     Setup(String),
-    /// Something broke that a restart may mend.
+    /// A failure that a restart may repair.
     #[error("{0}")]
     Stopped(String),
 }

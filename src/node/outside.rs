@@ -1,4 +1,4 @@
-//! What a node needs that is not its own code.
+//! Everything outside the node's own code: time, chance, network and disk.
 
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use crate::peer::{Carrier, HttpCarrier};
 use crate::random::{Random, SystemRandom};
 use crate::storage::{Disk, Durability};
 
-/// What a node has to do with beyond its own code. A simulation has its own of each.
+/// What a node uses of its surroundings. A simulation replaces each of these.
 pub struct Outside {
-    /// Its time.
+    /// The clocks of the machine.
     pub clock: Arc<dyn Clock>,
-    /// Where its secrets and ids come from.
+    /// The source of secrets and ids.
     pub random: Arc<dyn Random>,
-    /// How it reaches its peers.
+    /// The network to the peers.
     pub carrier: Arc<dyn Carrier>,
-    /// What it stores on.
+    /// The disk.
     pub disk: Arc<dyn Disk>,
 }
 
 impl Outside {
-    /// This machine's.
+    /// The real clocks, randomness, network and disk of this machine.
     pub fn real() -> Result<Outside, NodeError> {
         Ok(Outside {
             clock: SystemClock::start()?,

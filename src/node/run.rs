@@ -1,4 +1,4 @@
-//! Runs a node from its start to its stop.
+//! Runs a node from its start to its stop, as a process on a real machine.
 
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
-use super::assemble::{Node, http_settings};
+use super::assemble::Node;
 use super::error::NodeError;
 use super::open_files::OpenFiles;
 use super::outside::Outside;
@@ -14,21 +14,22 @@ use crate::config::Config;
 use crate::consensus::Consensus;
 use crate::http::{ConnectionLimits, Serving};
 
-/// How long another node may take to become raft leader when this one stops.
+/// When this node stops, another node has this long to become raft leader.
 const HAND_OVER_TIME: Duration = Duration::from_secs(2);
-/// How long requests may take to finish when this node stops. With the hand-over it stays under 10 s.
+/// When this node stops, requests in flight have this long to finish. Together with the hand-over that is less
+/// than the 10 s after which Docker kills a container.
 const STOP_GRACE: Duration = Duration::from_secs(5);
-/// The same, for a node whose raft core or disk has failed. What is open can't be decided here any more: its
-/// clients do better at another node, and this one is started again the sooner.
+/// The same, after a failure of the raft core or the disk. This node can't decide the requests in flight, so their clients
+/// should try another node soon, and a restart should come soon.
 const FAILED_GRACE: Duration = Duration::from_millis(500);
 
-/// Runs a node until it is told to stop. `when_ready` is called once, when it can serve.
+/// Runs a node until SIGTERM or SIGINT. Calls `when_ready` once, as soon as the node can serve.
 ///
 /// # Errors
-/// If it can't start, or its raft core or disk fails later.
+/// If the node can't start, or if its raft core or its disk fails later.
 pub async fn run(config: Config, when_ready: impl FnOnce(SocketAddr) + Send + 'static) -> Result<(), NodeError> {
-    let open_files = OpenFiles::claim(&config, http_settings(&config).connections_of_use())?;
-    // Both ports first: nothing on the disk is touched by a node that can't listen.
+    let open_files = OpenFiles::claim(&config)?;
+    // Both ports come first, so that a node that can't listen changes nothing on the disk.
     let (client_listener, listen) = bind("--listen", config.listen)?;
     let (peer_listener, peer_listen) = bind("--peer-listen", config.peer_listen)?;
     let mut stop = StopSignals::new()?;
@@ -38,7 +39,7 @@ pub async fn run(config: Config, when_ready: impl FnOnce(SocketAddr) + Send + 's
     let peer_limits = limits(open_files.peer_connections);
     let peer_serving = Serving::start(peer_listener, peer_limits, node.peer_router())?;
     let client_limits = limits(open_files.client_connections);
-    let client_limits = ConnectionLimits { trusted_proxies: config.trusted_proxies.clone(), ..client_limits };
+    let client_limits = ConnectionLimits { trusted_proxies: config.http.trusted_proxies.clone(), ..client_limits };
     let client_serving = Serving::start(client_listener, client_limits, node.client_router(&config))?;
     tracing::info!(%listen, %peer_listen, name = %config.name, data_dir = %config.data_dir.display(), "listening");
 
@@ -60,7 +61,7 @@ pub async fn run(config: Config, when_ready: impl FnOnce(SocketAddr) + Send + 's
     let all_closed = async { tokio::join!(client_serving.stop(grace), peer_serving.stop(grace)) };
     tokio::select! {
         _ = all_closed => {}
-        () = stop.received() => tracing::warn!("told to stop again: requests under way are cut off"),
+        () = stop.received() => tracing::warn!("told to stop again: requests in flight are cut off"),
     }
     consensus.shut_down().await;
     tracing::info!("stopped");
