@@ -25,6 +25,10 @@
 //! With `default-features = false, features = ["client"]` this crate is the client library alone: [`client`] and the
 //! modules below it, without Raft, storage and HTTP server.
 
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests use real clocks, threads and chance")
+)]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

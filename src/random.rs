@@ -1,5 +1,7 @@
 //! Randomness from outside, behind a trait so that a test can replace it.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "this file is where chance comes from")]
+
 use std::cell::RefCell;
 use std::convert::Infallible;
 
