@@ -16,6 +16,8 @@
 //! Log time can so run slow, by what passes between the last entry of a reign and the next raft leader's
 //! first, but never fast.
 
+#![allow(clippy::disallowed_methods, reason = "this file is the node's clock")]
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -8,6 +8,8 @@
 //! The length has a checksum of its own, so that a damaged one is told from a frame that was cut off: the
 //! first is damage, the second is the ordinary end of a log after a crash.
 
+#![allow(clippy::disallowed_methods, reason = "this file is the only one that uses bincode")]
+
 use std::io::{self, Read, Write};
 
 use bincode::Options;

@@ -1,5 +1,7 @@
 //! Random numbers: secret ones behind a trait that a test can replace, and others that a test can seed.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "this file is where chance comes from")]
+
 use std::cell::RefCell;
 use std::convert::Infallible;
 

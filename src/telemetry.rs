@@ -1,7 +1,7 @@
-//! Trace events: where they go, which ones, and what becomes of a panic.
+//! Sets up trace events: which ones are written, where to, and what is written about a panic.
 //!
-//! They go to stderr, as text for a person or as one JSON object a line for a machine. Libraries that use the
-//! `log` crate end up here too.
+//! They go to stderr, as text for a person or as one JSON object per line for a machine. Events of libraries that use
+//! the `log` crate go there too.
 
 use std::any::Any;
 use std::io::{IsTerminal, Write};
@@ -15,17 +15,17 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
 
-/// Libraries whose everyday events mean nothing to an operator. They are heard from `warn` on, unless the
+/// Libraries whose ordinary events mean nothing to an operator. Only their warnings and errors are written, unless the
 /// filter names them.
 const QUIET_TARGETS: [&str; 4] = ["chunked_wal", "openraft", "raft_log", "sled"];
 
-/// A panic message may hold whatever value broke the rule; this much of it says which one.
+/// A panic message may contain a value of any size. This much is enough to recognise it.
 const PANIC_CHARS_MAX: usize = 500;
 
 /// Starts tracing for the whole process. `directives` is a level, or levels by target.
 pub fn start(directives: &str, json: bool) -> Result<(), TelemetryError> {
     let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|text| text.is_empty());
-    // This also makes the `log` crate report here.
+    // `try_init` also redirects the `log` crate.
     subscriber(directives, json, colours, std::io::stderr)?.try_init().map_err(|_| TelemetryError::AlreadyStarted)?;
     std::panic::set_hook(Box::new(record_panic));
     Ok(())
@@ -34,10 +34,10 @@ pub fn start(directives: &str, json: bool) -> Result<(), TelemetryError> {
 /// Why tracing could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
-    /// The filter makes no sense.
-    #[error("no such trace filter: {0}")]
+    /// The filter can't be parsed.
+    #[error("not a trace filter: {0}")]
     Filter(#[from] ParseError),
-    /// Something else in this process set tracing up.
+    /// Other code in this process has set up tracing before.
     #[error("tracing is already set up in this process")]
     AlreadyStarted,
 }
@@ -48,7 +48,7 @@ where
 {
     let events = tracing_subscriber::fmt::layer().with_writer(writer);
     let events: Box<dyn Layer<Registry> + Send + Sync> = match json {
-        // All spans, not only the innermost: the node is in the outer one, the request in the inner one.
+        // All spans, because the outer one names the node and the inner one the request.
         true => Box::new(events.json().flatten_event(true).with_current_span(false).with_span_list(true)),
         false => Box::new(events.with_ansi(colours)),
     };
@@ -57,14 +57,14 @@ where
 
 fn filter(directives: &str) -> Result<EnvFilter, ParseError> {
     let mut levels = directives.split(',').filter_map(|directive| directive.trim().parse::<LevelFilter>().ok());
-    // Who asks for errors only doesn't want warnings from a library.
+    // If the operator asks for errors only, libraries write no warnings either.
     let quiet = levels.next_back().unwrap_or(LevelFilter::OFF).min(LevelFilter::WARN);
-    // Of two directives for one target the last one counts, so that the operator's wins.
+    // The last of two directives for one target counts, so the operator's comes last.
     let quiet = QUIET_TARGETS.map(|target| format!("{target}={quiet}")).join(",");
     EnvFilter::try_new(format!("{quiet},{directives}"))
 }
 
-/// Replaces the hook that prints to stderr: one event, in the format of the others.
+/// The panic hook: writes one trace event in place of the standard text on stderr.
 fn record_panic(info: &PanicHookInfo<'_>) {
     let location = info.location().map(ToString::to_string).unwrap_or_default();
     let thread = std::thread::current().name().unwrap_or("unnamed").to_owned();
@@ -72,7 +72,7 @@ fn record_panic(info: &PanicHookInfo<'_>) {
     if tracing::enabled!(tracing::Level::ERROR) {
         tracing::error!(panic, location, thread, "panicked; this is a bug in quorate");
     } else {
-        // With tracing switched off, a process that dies must still say why. If even that fails, nobody listens.
+        // Even with tracing off, a process that ends must say why. If stderr is closed, there is no place to say it.
         let _ = writeln!(std::io::stderr(), "panicked at {location}: {panic}");
     }
 }

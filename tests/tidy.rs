@@ -1,39 +1,19 @@
-//! Reads the source, and checks what the compiler doesn't: imports go down, the domain stays pure, the outside
-//! is reached in one place, the client is a client alone. Each rule is tried on a line that breaks it, for a check
-//! that can't fail proves nothing.
+//! Reads the source, and checks what neither the compiler nor clippy checks: the direction of imports, the purity of the
+//! domain, and the places of modules and tests. `.clippy.toml` bans single functions and types.
+//!
+//! A check that can't fail proves nothing, so each rule is tried on code that breaks it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The rows of the picture in the crate's documentation. A module imports from lower rows only.
-const ROWS: [(&str, u8); 19] = [
-    ("domain", 0),
-    ("raft_types", 1),
-    ("codec", 1),
-    ("clock", 1),
-    ("random", 0),
-    ("wire", 1),
-    ("storage", 2),
-    ("peer", 2),
-    ("consensus", 3),
-    ("service", 4),
-    ("http", 5),
-    ("client", 5),
-    ("config", 6),
-    ("telemetry", 6),
-    ("node", 7),
-    ("cli", 8),
-    ("main", 9),
-    ("lib", 9),
-    ("quorate", 9),
-];
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// `client` is a branch of its own, with nothing of the server below it.
+/// `client` is a branch of its own in the picture, with nothing of the server below it.
 const BELOW_CLIENT: [&str; 3] = ["wire", "random", "domain"];
 
-/// What could make two nodes differ, or needs a test to wait.
+/// Words that don't belong into the domain: two nodes could get different results, or a test would have to wait.
 const NOT_IN_DOMAIN: [&str; 16] = [
     "Instant",
     "SystemTime",
@@ -53,29 +33,33 @@ const NOT_IN_DOMAIN: [&str; 16] = [
     "unsafe",
 ];
 
-/// A file of the crate: what its module is called, and its code without comments and texts.
+/// The parts of `std` that reach the outside.
+const OUTSIDE: [&str; 3] = ["io", "fs", "net"];
+
+/// A module of the crate, or a part of one: `["http", "router"]`. The crate itself is `[]`.
+type Module = Vec<String>;
+
+/// One file below `src`.
 struct Source {
-    /// The path below `src`, with `/`.
+    /// Its path below `src`, with `/`.
     path: String,
-    /// The first part of the module's path.
-    module: String,
-    code: String,
+    module: Module,
+    text: String,
+    /// All paths that the code names, such as `["crate", "wire", "Won"]`. Test code doesn't count.
+    paths: Vec<Vec<String>>,
 }
 
 impl Source {
     fn new(path: &str, text: &str) -> Source {
-        let first = path.split('/').next().expect("a path has a first part");
-        let module = first.strip_suffix(".rs").unwrap_or(first).to_owned();
-        Source { path: path.to_owned(), module, code: without_comments_and_texts(text) }
-    }
-
-    fn is_test_code(&self) -> bool {
-        self.path.ends_with("tests.rs") || self.path.contains("tests/")
-    }
-
-    /// The code that is in a release.
-    fn released(&self) -> String {
-        if self.is_test_code() { String::new() } else { without_items(&self.code, "#[cfg(test)]") }
+        let module: Module = path.trim_end_matches(".rs").split('/').map(str::to_owned).collect();
+        let is_test_code = module.iter().any(|part| part.ends_with("tests"));
+        let code: TokenStream = text.parse().unwrap_or_else(|error| panic!("{path}: {error}"));
+        let mut paths = Vec::new();
+        if !is_test_code {
+            collect_paths(code, &[], &mut paths);
+        }
+        let module = if path == "lib.rs" { Vec::new() } else { module };
+        Source { path: path.to_owned(), module, text: text.to_owned(), paths }
     }
 }
 
@@ -103,286 +87,303 @@ fn sources() -> Vec<Source> {
     sources
 }
 
-/// Blanks comments, texts and characters, so that only code is left to look at.
-fn without_comments_and_texts(text: &str) -> String {
-    let chars: Vec<char> = text.chars().collect();
-    let mut code = String::with_capacity(text.len());
-    let mut at = 0;
-    let starts = |at: usize, what: &str| chars[at..].iter().take(what.len()).copied().eq(what.chars());
-    while at < chars.len() {
-        let in_word = at > 0 && (chars[at - 1].is_alphanumeric() || chars[at - 1] == '_');
-        if starts(at, "//") {
-            while at < chars.len() && chars[at] != '\n' {
-                at += 1;
-            }
-        } else if starts(at, "/*") {
-            while at < chars.len() && !starts(at, "*/") {
-                at += 1;
-            }
-            at += 2;
-        } else if chars[at] == 'r' && !in_word && (starts(at, "r\"") || starts(at, "r#\"") || starts(at, "r##\"")) {
-            let hashes = chars[at + 1..].iter().take_while(|c| **c == '#').count();
-            let end = format!("\"{}", "#".repeat(hashes));
-            at += hashes + 2;
-            while at < chars.len() && !starts(at, &end) {
-                at += 1;
-            }
-            at += end.len();
-        } else if chars[at] == '"' {
-            at += 1;
-            while at < chars.len() && chars[at] != '"' {
-                at += if chars[at] == '\\' { 2 } else { 1 };
-            }
-            at += 1;
-            code.push_str("\"\"");
-        } else if chars[at] == '\'' && (starts(at + 1, "\\") || chars.get(at + 2) == Some(&'\'')) {
-            at += if starts(at + 1, "\\") { 3 } else { 2 };
-            while at < chars.len() && chars[at] != '\'' {
-                at += 1;
-            }
-            at += 1;
-        } else {
-            code.push(chars[at]);
-            at += 1;
-        }
-    }
-    code
-}
-
-/// Cuts out each item that begins with `mark`, up to its `;` or the end of its braces.
-fn without_items(code: &str, mark: &str) -> String {
-    let mut kept = String::new();
-    let mut rest = code;
-    while let Some(start) = rest.find(mark) {
-        kept.push_str(&rest[..start]);
-        let item = &rest[start + mark.len()..];
-        let mut depth = 0_u32;
-        let mut end = item.len();
-        for (at, c) in item.char_indices() {
-            match c {
-                '{' => depth += 1,
-                '}' => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            if depth == 0 && (c == ';' || c == '}') {
-                end = at + 1;
-                break;
-            }
-        }
-        rest = &item[end..];
-    }
-    kept.push_str(rest);
-    kept
-}
-
-/// All paths of two or more parts, and all single words, with the braces of imports written out.
-fn paths(code: &str) -> Vec<Vec<String>> {
-    let mut tokens = Vec::new();
-    let mut chars = code.chars().peekable();
-    while let Some(c) = chars.next() {
-        if c.is_alphabetic() || c == '_' {
-            let mut word = String::from(c);
-            while let Some(next) = chars.next_if(|next| next.is_alphanumeric() || *next == '_') {
-                word.push(next);
-            }
-            tokens.push(word);
-        } else if c == ':' && chars.next_if_eq(&':').is_some() {
-            tokens.push("::".to_owned());
-        } else if !c.is_whitespace() {
-            tokens.push(c.to_string());
-        }
-    }
-    let mut found = Vec::new();
+/// Adds all paths in `code`, and all single words. Lists of imports are written out. Items with `#[cfg(test)]` are left
+/// out.
+fn collect_paths(code: TokenStream, prefix: &[String], found: &mut Vec<Vec<String>>) {
+    let tokens: Vec<TokenTree> = code.into_iter().collect();
+    let is_punct = |at: usize, c: char| matches!(tokens.get(at), Some(TokenTree::Punct(p)) if p.as_char() == c);
     let mut at = 0;
     while at < tokens.len() {
-        at = path_at(&tokens, at, &[], &mut found);
-    }
-    found
-}
-
-fn is_word(token: &str) -> bool {
-    token.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_')
-}
-
-/// Reads the path at `at`, if there is one, and says where to go on.
-fn path_at(tokens: &[String], mut at: usize, prefix: &[String], found: &mut Vec<Vec<String>>) -> usize {
-    if !is_word(&tokens[at]) {
-        return at + 1;
-    }
-    let mut path = prefix.to_vec();
-    path.push(tokens[at].clone());
-    at += 1;
-    while tokens.get(at).is_some_and(|token| token == "::") {
-        match tokens.get(at + 1).map(String::as_str) {
-            Some("{") => {
-                at += 2;
-                while at < tokens.len() && tokens[at] != "}" {
-                    at = path_at(tokens, at, &path, found);
+        match &tokens[at] {
+            TokenTree::Punct(_) if is_punct(at, '#') && is_cfg_test(tokens.get(at + 1)) => {
+                let ends = |token: &TokenTree| match token {
+                    TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+                    token => token.to_string() == ";",
+                };
+                at = tokens[at..].iter().position(ends).map_or(tokens.len(), |end| at + end + 1);
+            }
+            TokenTree::Group(group) => {
+                collect_paths(group.stream(), &[], found);
+                at += 1;
+            }
+            TokenTree::Ident(word) => {
+                let mut path = [prefix, &[word.to_string()]].concat();
+                at += 1;
+                while is_punct(at, ':') && is_punct(at + 1, ':') {
+                    match tokens.get(at + 2) {
+                        Some(TokenTree::Ident(word)) => path.push(word.to_string()),
+                        Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace => {
+                            collect_paths(group.stream(), &path, found);
+                            path.clear();
+                        }
+                        _ => break,
+                    }
+                    at += 3;
                 }
-                return at + 1;
+                if !path.is_empty() {
+                    found.push(path);
+                }
             }
-            Some(word) if is_word(word) => {
-                path.push(word.to_owned());
-                at += 2;
-            }
-            _ => break,
+            _ => at += 1,
         }
     }
-    found.push(path);
-    at
 }
 
-fn row(module: &str) -> Option<u8> {
-    ROWS.iter().find(|(name, _)| *name == module).map(|(_, row)| *row)
+fn is_cfg_test(token: Option<&TokenTree>) -> bool {
+    token.is_some_and(|token| token.to_string().replace(' ', "") == "[cfg(test)]")
 }
 
-/// A module may use what is in lower rows, and itself.
-fn imports_that_go_up(source: &Source) -> Vec<String> {
-    let Some(own_row) = row(&source.module) else {
-        return vec![format!("{}: the module has no row in the picture", source.path)];
+/// Reads the rows of the picture in the crate's documentation. A line is like
+///
+/// ```text
+/// //! 5  http                     client         the edges: JSON in, JSON out
+/// ```
+///
+/// At least two spaces stand between the row, its modules and what they are for. A `|` only draws the branch.
+fn rows_of_the_picture(lib: &str) -> BTreeMap<String, u8> {
+    let mut rows = BTreeMap::new();
+    for line in lib.lines().skip_while(|line| *line != "//! ```text").skip(1).take_while(|line| *line != "//! ```") {
+        let parts: Vec<&str> =
+            line.trim_start_matches("//!").split("  ").map(str::trim).filter(|part| !part.is_empty()).collect();
+        let [row, modules @ .., _purpose] = parts.as_slice() else { panic!("this is no row: {line}") };
+        let row: u8 = row.parse().unwrap_or_else(|_| panic!("a row starts with its number: {line}"));
+        for module in modules.iter().filter(|module| **module != "|") {
+            let is_name = module.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+            assert!(is_name, "{module:?} is no module: {line}");
+            assert!(rows.insert((*module).to_owned(), row).is_none(), "{module} is in the picture twice");
+        }
+    }
+    assert!(rows.len() >= 10, "the picture has too few modules: {rows:?}");
+    rows
+}
+
+/// A module may use the modules in lower rows, and itself.
+fn imports_that_go_up(source: &Source, rows: &BTreeMap<String, u8>) -> Vec<String> {
+    // The crate's own file only lists the modules.
+    let Some(own) = source.module.first() else { return Vec::new() };
+    let Some(own_row) = rows.get(own) else {
+        return vec![format!("{}: {own} is not in the picture in src/lib.rs", source.path)];
     };
-    // At the top of the tree `super` is the crate.
-    let is_top = !source.path.contains('/');
     let mut wrong = Vec::new();
-    for path in paths(&source.released()) {
-        let from_root = path[0] == "crate" || path[0] == "quorate" || (is_top && path[0] == "super");
-        let Some(used) = path.get(1).filter(|_| from_root) else { continue };
-        let allowed = match row(used) {
-            _ if *used == source.module => true,
+    for path in &source.paths {
+        let Some(used) = absolute(&source.module, path).and_then(|target| target.first().cloned()) else { continue };
+        let allowed = match rows.get(&used) {
+            _ if used == *own => true,
             None => false,
-            Some(_) if source.module == "client" => BELOW_CLIENT.contains(&used.as_str()),
-            Some(used_row) => used_row < own_row,
+            Some(_) if own == "client" => BELOW_CLIENT.contains(&used.as_str()),
+            Some(row) => row < own_row,
         };
         if !allowed {
-            wrong.push(format!("{}: {} may not use {used}", source.path, source.module));
+            wrong.push(format!("{}: {own} may not use {used}", source.path));
         }
     }
     wrong
 }
 
+/// What a path stands for when it is named in `module`: `super::error::HttpError` in `http::router` is
+/// `["http", "error", "HttpError"]`. `None` if it isn't in this crate, or is relative to the module itself.
+fn absolute(module: &Module, path: &[String]) -> Option<Module> {
+    let mut base = match path[0].as_str() {
+        "crate" | "quorate" => Vec::new(),
+        "super" => module[..module.len().checked_sub(1)?].to_vec(),
+        _ => return None,
+    };
+    let mut rest = &path[1..];
+    while let [first, others @ ..] = rest
+        && first == "super"
+    {
+        base.pop();
+        rest = others;
+    }
+    (!rest.is_empty()).then(|| [base.as_slice(), rest].concat())
+}
+
+/// Files of one folder that import each other, directly or through others.
+///
+/// An import from a parent module counts as one from the sibling that the parent has the name from.
+fn cycles(sources: &[Source]) -> Vec<String> {
+    let known: BTreeSet<&Module> = sources.iter().map(|source| &source.module).collect();
+    // From a name in a parent to the child that defines it.
+    let mut passed_on: BTreeMap<Module, Module> = BTreeMap::new();
+    for source in sources {
+        for path in &source.paths {
+            let child = [source.module.as_slice(), &path[..1]].concat();
+            if path.len() > 1 && known.contains(&child) {
+                passed_on.insert([source.module.as_slice(), &path[path.len() - 1..]].concat(), child);
+            }
+        }
+    }
+    // For each folder, which of its parts imports which.
+    let mut folders: BTreeMap<Module, BTreeSet<(String, String)>> = BTreeMap::new();
+    for source in sources {
+        for target in source.paths.iter().filter_map(|path| absolute(&source.module, path)) {
+            let Some(defined_in) = (1..=target.len()).rev().find_map(|length| {
+                let start = target[..length].to_vec();
+                passed_on.get(&start).cloned().or_else(|| known.contains(&start).then_some(start))
+            }) else {
+                continue;
+            };
+            let shared = source.module.iter().zip(&defined_in).take_while(|(own, other)| own == other).count();
+            if let (Some(from), Some(to)) = (source.module.get(shared), defined_in.get(shared)) {
+                let imports = folders.entry(defined_in[..shared].to_vec()).or_default();
+                imports.insert((from.clone(), to.clone()));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for (folder, imports) in folders {
+        let on_a_cycle = imports.iter().filter(|(from, to)| reaches(&imports, to, from));
+        found.extend(on_a_cycle.map(|(from, to)| format!("src/{}: {from} imports {to}", folder.join("/"))));
+    }
+    found
+}
+
+/// Whether `from` imports `to`, directly or through others.
+fn reaches(imports: &BTreeSet<(String, String)>, from: &str, to: &str) -> bool {
+    let mut reached = BTreeSet::from([from]);
+    loop {
+        let next: BTreeSet<&str> =
+            imports.iter().filter(|(from, _)| reached.contains(from.as_str())).map(|(_, to)| to.as_str()).collect();
+        let before = reached.len();
+        reached.extend(next);
+        if reached.contains(to) || reached.len() == before {
+            return reached.contains(to);
+        }
+    }
+}
+
 fn impurities(source: &Source) -> Vec<String> {
-    if source.module != "domain" {
+    if source.module.first().is_none_or(|module| module != "domain") {
         return Vec::new();
     }
-    // Hashing goes through the one trait of `std::io` that doesn't touch the outside.
-    let code = without_items(&source.released(), "impl std::io::Write for HashWriter");
     let mut wrong = Vec::new();
-    for path in paths(&code) {
-        let outside = path[0] == "std" && path.get(1).is_some_and(|part| ["io", "fs", "net"].contains(&part.as_str()));
-        let impure = path.iter().find(|part| NOT_IN_DOMAIN.contains(&part.as_str()));
-        if outside || impure.is_some() {
+    for path in &source.paths {
+        let parts: Vec<&str> = path.iter().map(String::as_str).collect();
+        let is_outside = match parts.as_slice() {
+            // Hashing implements this trait of `std::io`, which has no way to the outside.
+            ["std", "io", "Write" | "Result", ..] => false,
+            ["std", part, ..] => OUTSIDE.contains(part),
+            _ => false,
+        };
+        if is_outside || parts.iter().any(|part| NOT_IN_DOMAIN.contains(part)) {
             wrong.push(format!("{}: {} has no place in the domain", source.path, path.join("::")));
         }
     }
     wrong
 }
 
-/// What only one file may name: the rest reaches it through that file, where a test can replace it.
-fn things_named_elsewhere(source: &Source) -> Vec<String> {
-    let all = paths(&source.released());
-    let names: BTreeMap<&str, &Vec<String>> =
-        all.iter().filter(|path| path.len() > 1).filter_map(|path| Some((path.last()?.as_str(), path))).collect();
+/// Modules and tests that aren't where one looks for them. rustfmt keeps each of these in a line of its own.
+fn misplaced(source: &Source) -> Vec<String> {
     let mut wrong = Vec::new();
-    for path in &all {
-        // A bare `Instant` is what the file's import says it is.
-        let whole = match names.get(path[0].as_str()) {
-            Some(import) if path.len() > 1 && path[0] != import[0] => [import.as_slice(), &path[1..]].concat(),
-            _ => path.clone(),
+    for line in source.text.lines().map(str::trim) {
+        let words: Vec<&str> = line.split(' ').collect();
+        let reason = match words.as_slice() {
+            [.., "mod", name, "{"] if name.ends_with("tests") => "tests belong into a file of their own",
+            [first, ..] if first.starts_with("#[path") => "a module's file is found by its name",
+            [first, ..] if first.starts_with("#[ignore") => "a test that never runs proves nothing",
+            _ => continue,
         };
-        let ends = |end: &[&str]| whole.len() >= end.len() && whole[whole.len() - end.len()..].iter().eq(end);
-        let reads_time = ends(&["SystemTime", "now"])
-            || (ends(&["Instant", "now"]) && whole[0] != "tokio")
-            || ends(&["clock_gettime"]);
-        // Threads, and what tokio does on threads, make a simulation's order of events depend on the machine.
-        let is_simulated = !["client", "cli", "telemetry", "main"].contains(&source.module.as_str());
-        let only_in: &[&str] = match whole[0].as_str() {
-            "std" if is_simulated && whole.get(1).is_some_and(|part| part == "thread") => {
-                &["clock.rs", "storage/log_store.rs", "storage/files.rs"]
-            }
-            "tokio" if is_simulated && (ends(&["spawn_blocking"]) || whole.get(1).is_some_and(|part| part == "fs")) => {
-                &["storage/disk.rs"]
-            }
-            "bincode" => &["codec.rs"],
-            "rand" | "getrandom" => &["random.rs"],
-            // The client has nothing of the server below it, and must count what the server must not: suspends.
-            _ if reads_time => &["clock.rs", "client/holder_clock.rs"],
-            _ => &[],
-        };
-        if !only_in.is_empty() && !only_in.contains(&source.path.as_str()) {
-            wrong.push(format!("{}: {} belongs into {}", source.path, whole.join("::"), only_in.join(" or ")));
-        }
+        wrong.push(format!("{}: {line}: {reason}", source.path));
     }
     wrong
 }
 
-fn leftovers(source: &Source) -> Vec<String> {
-    let code: String = source.code.chars().filter(|c| !c.is_whitespace()).collect();
-    ["todo!(", "unimplemented!(", "dbg!(", "#[ignore"]
-        .iter()
-        .filter(|leftover| code.contains(**leftover))
-        .map(|leftover| format!("{}: {leftover} is left over", source.path))
-        .collect()
-}
-
-fn assert_none(rule: fn(&Source) -> Vec<String>) {
-    let mut wrong: Vec<_> = sources().iter().flat_map(rule).collect();
+#[track_caller]
+fn assert_none(mut wrong: Vec<String>) {
     wrong.dedup();
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
 }
 
-fn is_caught(rule: fn(&Source) -> Vec<String>, path: &str, text: &str) -> bool {
-    !rule(&Source::new(path, text)).is_empty()
+fn rows() -> BTreeMap<String, u8> {
+    rows_of_the_picture(include_str!("../src/lib.rs"))
+}
+
+#[test]
+fn the_picture_shows_the_modules_that_there_are() {
+    let modules: BTreeSet<String> =
+        sources().into_iter().filter_map(|source| source.module.into_iter().next()).collect();
+    assert_eq!(rows().into_keys().collect::<BTreeSet<_>>(), modules);
 }
 
 #[test]
 fn imports_only_go_down() {
-    let rule = imports_that_go_up;
+    let rows = rows();
+    let is_caught = |path, text| !imports_that_go_up(&Source::new(path, text), &rows).is_empty();
     for (path, text) in [
         ("domain/room.rs", "use crate::clock::Clock;"),
         ("codec.rs", "use crate::raft_types::Entry;"),
         ("codec.rs", "use super::raft_types::Entry;"),
         ("storage.rs", "fn f() { super::peer::g() }"),
+        ("storage/log.rs", "fn f() { super::super::peer::g() }"),
         ("service/forward.rs", "use crate::{domain::Room, http::router};"),
         ("service/forward.rs", "fn f() { let x = crate::node::start(); }"),
         ("client/caller.rs", "use crate::codec::encode;"),
         ("client/caller.rs", "use crate::service::RoomService;"),
+        ("service/forward.rs", "fn f() { info!(\"{}\", crate::node::NAME); }"),
         ("http/router.rs", "use crate::client::Client;"),
         ("novelty.rs", ""),
         ("node.rs", "use crate::novelty::Thing;"),
     ] {
-        assert!(is_caught(rule, path, text), "{path}: {text}");
+        assert!(is_caught(path, text), "{path}: {text}");
     }
     for (path, text) in [
         ("service/forward.rs", "use crate::{domain::Room, service::secrets, peer};"),
         ("storage/log_store.rs", "use super::error::StorageError;"),
         ("client/caller.rs", "use crate::{wire, client::error, random, domain::RoomId};"),
         ("codec.rs", "// use crate::node::Node;\n#[cfg(test)] mod tests { use crate::node::Node; }"),
+        ("codec.rs", "const A: &str = \"crate::node::Node\";"),
+        ("codec/tests.rs", "use crate::node::Node;"),
         ("main.rs", "use quorate::cli;"),
     ] {
-        assert!(!is_caught(rule, path, text), "{path}: {text}");
+        assert!(!is_caught(path, text), "{path}: {text}");
     }
-    assert_none(rule);
+    assert_none(sources().iter().flat_map(|source| imports_that_go_up(source, &rows)).collect());
+}
+
+#[test]
+fn no_two_files_of_a_folder_import_each_other() {
+    let is_caught = |files: &[(&str, &str)]| {
+        let sources: Vec<_> = files.iter().map(|(path, text)| Source::new(path, text)).collect();
+        !cycles(&sources).is_empty()
+    };
+    let parent = ("http.rs", "mod a; mod b; mod c; pub use b::Thing;");
+    for files in [
+        [parent, ("http/a.rs", "use super::b::Thing;"), ("http/b.rs", "use crate::http::a;"), ("http/c.rs", "")],
+        [parent, ("http/a.rs", "use super::b::X;"), ("http/b.rs", "use super::c;"), ("http/c.rs", "use super::a::Y;")],
+        // Through the parent, and from a part of a part.
+        [parent, ("http/a.rs", "use super::Thing;"), ("http/b.rs", "use super::a::Y;"), ("http/c.rs", "")],
+        [parent, ("http/a/x.rs", "use crate::http::b;"), ("http/b.rs", "use super::a::Y;"), ("http/a.rs", "mod x;")],
+    ] {
+        assert!(is_caught(&files), "{files:?}");
+    }
+    for files in [
+        [parent, ("http/a.rs", "use super::{b, c};"), ("http/b.rs", "use super::c;"), ("http/c.rs", "")],
+        [parent, ("http/a.rs", "use super::b;"), ("http/b.rs", "#[cfg(test)] use super::a;"), ("http/c.rs", "")],
+        [parent, ("http/a.rs", "use super::b;"), ("http/b/tests.rs", "use crate::http::a;"), ("http/b.rs", "")],
+    ] {
+        assert!(!is_caught(&files), "{files:?}");
+    }
+    assert_none(cycles(&sources()));
 }
 
 #[test]
 fn the_domain_is_pure() {
-    let rule = impurities;
+    let is_caught = |text| !impurities(&Source::new("domain/room.rs", text)).is_empty();
     for text in [
         "use std::time::{Duration, Instant};",
         "fn f() { std::time::SystemTime::now(); }",
         "use std::collections::{BTreeMap, HashMap};",
-        "let x: std::collections::HashSet<u8>;",
+        "fn f(x: std::collections::HashSet<u8>) {}",
         "fn f() { rand::random() }",
         "use tokio::sync::Mutex;",
         "use std::fs;",
         "use std::{fmt, net::IpAddr};",
         "use std::io::Read;",
-        "impl std::io::Write for Other { }",
         "const SHARE: f64 = 1;",
         "fn f(x: f32) {}",
         "#[cfg(test)] mod a { } async fn f() {}",
     ] {
-        assert!(is_caught(rule, "domain/room.rs", text), "{text}");
+        assert!(is_caught(text), "{text}");
     }
     for text in [
         "use std::time::Duration; // no Instant, no HashMap, no f64",
@@ -390,72 +391,34 @@ fn the_domain_is_pure() {
         "impl std::io::Write for HashWriter<'_> { fn f() -> std::io::Result<()> { g() } }",
         "#[cfg(test)]\nmod tests { use std::collections::HashMap; }",
     ] {
-        assert!(!is_caught(rule, "domain/room.rs", text), "{text}");
+        assert!(!is_caught(text), "{text}");
     }
-    assert_none(rule);
+    assert_none(sources().iter().flat_map(impurities).collect());
 }
 
 #[test]
-fn time_randomness_threads_and_bincode_have_a_file_each() {
-    let rule = things_named_elsewhere;
+fn modules_and_tests_are_where_one_looks_for_them() {
+    let is_caught = |text| !misplaced(&Source::new("service.rs", text)).is_empty();
     for text in [
-        "fn f() { std::time::SystemTime::now(); }",
-        "use std::time::{Duration, Instant}; fn f() { Instant::now(); }",
-        "use std::time; fn f() { time::Instant::now(); }",
-        "use std::time::SystemTime; fn f() { SystemTime::now(); }",
-        "use rustix::time::{ClockId, clock_gettime}; fn f() { clock_gettime(ClockId::Realtime); }",
-        "fn f() { rustix::time::clock_gettime(rustix::time::ClockId::Boottime); }",
-        "use rand::Rng;",
-        "fn f() { rand::random() }",
-        "use bincode::Options;",
-        "fn f() { bincode::serialize(x) }",
-        "fn f() { std::thread::spawn(g); }",
-        "use std::thread; fn f() { thread::sleep(d); }",
-        "fn f() { tokio::task::spawn_blocking(g); }",
-        "use tokio::task::spawn_blocking; fn f() { spawn_blocking(g); }",
-        "fn f() { tokio::fs::File::open(path); }",
-    ] {
-        assert!(is_caught(rule, "service.rs", text), "{text}");
-    }
-    for text in [
-        "use tokio::time::{Duration, Instant}; fn f() { Instant::now(); }",
-        "fn f() { tokio::time::Instant::now(); }",
-        "use tokio::time; fn f() { time::Instant::now(); }",
-        "use tokio::time::Instant; fn f(now: Instant) { let now = Instant::now(); g(now); }",
-        "use crate::random::Random; // not rand::",
-        "#[cfg(test)] mod tests { fn f() { std::time::Instant::now(); } }",
-        "fn f() { tokio::task::spawn(g); }",
-    ] {
-        assert!(!is_caught(rule, "service.rs", text), "{text}");
-    }
-    assert!(!is_caught(rule, "codec.rs", "use bincode::Options;"));
-    assert!(!is_caught(rule, "random.rs", "use rand::TryRng;"));
-    assert!(is_caught(rule, "random.rs", "use bincode::Options;"));
-    assert_none(rule);
-}
-
-#[test]
-fn nothing_is_left_unfinished() {
-    let rule = leftovers;
-    for text in [
-        "fn f() { todo!() }",
-        "fn f() { unimplemented!(\"later\") }",
-        "fn f() { dbg!(x); }",
+        "#[cfg(test)]\nmod tests {\n}",
+        "#[cfg(test)]\npub(crate) mod fuzz_tests {\n}",
+        "#[path = \"elsewhere.rs\"]\nmod forward;",
         "#[test]\n#[ignore]\nfn f() {}",
-        "#[test] #[ignore = \"slow\"] fn f() {}",
-        "#[cfg(test)] mod tests { fn f() { todo !() } }",
+        "#[test]\n#[ignore = \"slow\"]\nfn f() {}",
     ] {
-        assert!(is_caught(rule, "service.rs", text), "{text}");
+        assert!(is_caught(text), "{text}");
     }
-    assert!(!is_caught(rule, "service.rs", "// todo!() in a comment\nconst A: &str = \"dbg!(x)\";"));
-    assert_none(rule);
+    for text in ["#[cfg(test)]\nmod tests;", "pub mod path {\n}", "// mod tests"] {
+        assert!(!is_caught(text), "{text}");
+    }
+    assert_none(sources().iter().flat_map(misplaced).collect());
 }
 
-/// The crates of a build with these features, whoever brings them.
+/// The crates of a build with these features, direct or not.
 fn crates(features: &[&str]) -> BTreeSet<String> {
     let mut tree = Command::new(env!("CARGO"));
     tree.args(["tree", "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}"]).args(features);
-    let output = tree.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo runs, for it has built this");
+    let output = tree.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo has built this test, so it runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let listed = String::from_utf8(output.stdout).expect("names of crates are ASCII");
     listed.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
@@ -468,31 +431,34 @@ fn the_client_alone_brings_nothing_of_the_server() {
     let client = crates(&["--no-default-features", "--features", "client"]);
     assert!(client.contains("reqwest"), "{client:?}");
     for name in of_the_server {
-        assert!(all.contains(name), "{name} isn't what it is called any more");
+        assert!(all.contains(name), "{name} is no longer a crate of the server");
         assert!(!client.contains(name), "{name} comes with the client");
     }
 }
 
 #[test]
-fn code_is_told_from_comments_texts_and_characters() {
-    let text = r##"
-        let a = "text // not a comment { "; // comment { "
-        let b = 'x'; let c = '"'; let d = '\''; let e: &'static str = r#"raw " { text"#;
-        /* block { */ let last = b'{';
-    "##;
-    let code = without_comments_and_texts(text);
-    for gone in ["text", "comment", "raw", "block", "{", "x'"] {
-        assert!(!code.contains(gone), "{gone} in {code}");
+fn a_picture_that_cannot_be_read_is_an_error() {
+    let picture = |rows: &str| format!("//! A picture:\n//!\n//! ```text\n{rows}\n//! ```\n");
+    let many = "//! 1  a  b  c  d  e  |  f   what they are for\n//! 0  g  h  i  j   more of them";
+    let rows = rows_of_the_picture(&picture(many));
+    assert_eq!((rows.len(), rows["f"], rows["g"]), (10, 1, 0));
+    for wrong in ["", "//! 2", "//! http  what it is for", "//! 2  http router  what they are for", "//! 2  a  again"] {
+        let text = picture(&format!("{many}\n{wrong}"));
+        assert!(std::panic::catch_unwind(|| rows_of_the_picture(&text)).is_err(), "{wrong}");
     }
-    for kept in ["let a", "let b", "let c", "let d", "'static str", "let last"] {
-        assert!(code.contains(kept), "{kept} not in {code}");
-    }
+    assert!(std::panic::catch_unwind(|| rows_of_the_picture("//! No picture.")).is_err());
 }
 
 #[test]
-fn imports_are_written_out() {
-    let written_out = paths("use a::{b, c::{d, e as f, *}, self}; g::<h::I>();");
-    for path in ["a::b", "a::c::d", "a::c::e", "a::self", "h::I"] {
-        assert!(written_out.contains(&path.split("::").map(str::to_owned).collect()), "{path} in {written_out:?}");
-    }
+fn paths_are_found_in_code_only_and_written_out() {
+    let text = r##"
+        use a::{b, c::{d, e as f, *}, self};
+        g::<h::I>(); // comment::of::code
+        let text = "text::in::quotes"; let raw = r#"raw " { text::too"#; let c = '"'; let e: &'static str = x::Y;
+        /* block::comment */ #[cfg(test)] const A: u8 = test::A; mod m { #[cfg(test)] fn t() { test::t() } fn r() { u::V } }
+    "##;
+    let mut found = Vec::new();
+    collect_paths(text.parse().unwrap(), &[], &mut found);
+    let found: Vec<String> = found.iter().map(|path| path.join("::")).filter(|path| path.contains("::")).collect();
+    assert_eq!(found, ["a::b", "a::c::d", "a::c::e", "a::c::as", "a::c::f", "a::self", "h::I", "x::Y", "u::V"]);
 }

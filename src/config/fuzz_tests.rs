@@ -1,4 +1,4 @@
-//! Text that nobody typed: files of settings, secrets and tokens. See `codec::fuzz_tests`.
+//! Fuzz tests of files with settings, secrets and tokens. See `codec::fuzz_tests`.
 
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -25,7 +25,7 @@ log_format = "json"
 "#;
 
 #[test]
-fn files_of_settings_are_understood_or_refused_in_one_line() {
+fn a_settings_file_is_read_or_rejected_in_one_line() {
     assert!(RawConfig::from_toml(FILE).and_then(Config::new).is_err(), "peers need a secret");
     let alone: String =
         FILE.lines().filter(|line| !line.starts_with("peers")).map(|line| format!("{line}\n")).collect();
@@ -45,7 +45,7 @@ fn files_of_settings_are_understood_or_refused_in_one_line() {
 }
 
 #[test]
-fn files_of_secrets_and_tokens_are_read_or_refused() {
+fn a_file_of_secrets_or_tokens_is_read_or_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("secret");
     let seed = b"# tokens\naccess-token-one-0001\n\n  access-token-two-0002  \r\n".to_vec();

@@ -7,66 +7,24 @@ use std::time::Duration;
 use ipnet::IpNet;
 use reqwest::Url;
 
-use super::{ConfigError, Peer};
+use super::error::ConfigError;
 
-/// A node's label: short enough for every line that shows it, and safe in all of them.
+/// A node's name. It is short and needs no quotes, because it appears in URLs, lists and trace events.
 pub fn name(flag: &'static str, text: &str) -> Result<String, ConfigError> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     if (1..=64).contains(&text.len()) && text.bytes().all(allowed) {
         return Ok(text.to_owned());
     }
-    let fix = "set --name to 1 to 64 characters of A-Z a-z 0-9 . _ -";
-    Err(ConfigError::new(flag, format!("{text:?} is no name for a node"), fix))
+    let fix = "write 1 to 64 characters from A-Z a-z 0-9 . _ -";
+    Err(ConfigError::new(flag, format!("{text:?} is not a valid node name"), fix))
 }
 
-/// An address to listen on. Names aren't taken: what they mean can change.
+/// An address to listen on. A DNS name is not accepted, because it could stand for several addresses.
 pub fn listen(flag: &'static str, text: &str) -> Result<SocketAddr, ConfigError> {
     text.parse().map_err(|_| {
-        let fix = "write an IP address and a port, as 127.0.0.1:7400 or [::1]:7400";
-        ConfigError::new(flag, format!("{text:?} is no address to listen on"), fix)
+        let fix = "write an IP address and a port, such as 127.0.0.1:7400 or [::1]:7400";
+        ConfigError::new(flag, format!("{text:?} is not an address to listen on"), fix)
     })
-}
-
-/// `name=host:port` for each node. The host stays a name, to be looked up anew at each connection.
-pub fn peers(entries: &[String]) -> Result<Vec<Peer>, ConfigError> {
-    const FLAG: &str = "--peers";
-    let mut peers: Vec<Peer> = Vec::with_capacity(entries.len());
-    for entry in entries {
-        let peer = entry.trim().split_once('=').filter(|(_, address)| split_address(address).is_some());
-        let Some((peer_name, address)) = peer else {
-            let fix = "write name=host:port for each node, with commas between them";
-            return Err(ConfigError::new(FLAG, format!("{entry:?} names no node"), fix));
-        };
-        let peer = Peer { name: name(FLAG, peer_name)?, address: address.to_owned() };
-        if peers.iter().any(|other| other.name == peer.name) {
-            let problem = format!("{} is there twice", peer.name);
-            return Err(ConfigError::new(FLAG, problem, "give each node a name of its own"));
-        }
-        if peers.iter().any(|other| other.address == peer.address) {
-            let problem = format!("{} is there twice", peer.address);
-            return Err(ConfigError::new(FLAG, problem, "give each node a peer address of its own"));
-        }
-        peers.push(peer);
-    }
-    Ok(peers)
-}
-
-/// Host and port of `host:port`; an IPv6 host is in brackets.
-pub fn split_address(address: &str) -> Option<(&str, u16)> {
-    let (host, port) = address.rsplit_once(':')?;
-    let port = port.parse().ok().filter(|port| *port != 0)?;
-    let valid = match host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-        Some(ip) => ip.parse::<std::net::Ipv6Addr>().is_ok(),
-        None => !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte)),
-    };
-    valid.then_some((host, port))
-}
-
-/// Whether only this machine can be meant by `host:port`.
-pub fn is_loopback(address: &str) -> bool {
-    let Some((host, _)) = split_address(address) else { return false };
-    let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    host == "localhost" || ip.is_ok_and(|ip| ip.to_canonical().is_loopback())
 }
 
 /// A base URL, without a slash at its end.
@@ -76,8 +34,8 @@ pub fn url(flag: &'static str, text: &str) -> Result<String, ConfigError> {
         matches!(url.scheme(), "http" | "https") && url.has_host() && url.username().is_empty() && bare
     });
     if !valid {
-        let fix = "write a URL as http://node-1.example:7400";
-        return Err(ConfigError::new(flag, format!("{text:?} is no URL that clients could use"), fix));
+        let fix = "write a URL such as http://node-1.example:7400, without a user name or a query";
+        return Err(ConfigError::new(flag, format!("{text:?} is not a URL that clients could use"), fix));
     }
     Ok(text.trim_end_matches('/').to_owned())
 }
@@ -87,8 +45,8 @@ pub fn networks(flag: &'static str, entries: &[String]) -> Result<Vec<IpNet>, Co
     let parse = |entry: &String| {
         let text = entry.trim();
         text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).map_err(|_| {
-            let fix = "write networks as 10.0.0.0/8 or fd00::/8, with commas between them";
-            ConfigError::new(flag, format!("{entry:?} is no network"), fix)
+            let fix = "write networks such as 10.0.0.0/8 or fd00::/8, separated by commas";
+            ConfigError::new(flag, format!("{entry:?} is not a network"), fix)
         })
     };
     entries.iter().map(parse).collect()
@@ -97,15 +55,15 @@ pub fn networks(flag: &'static str, entries: &[String]) -> Result<Vec<IpNet>, Co
 /// A duration with its unit.
 pub fn duration(flag: &'static str, text: &str, allowed: RangeInclusive<Duration>) -> Result<Duration, ConfigError> {
     let (least, most) = (humantime::format_duration(*allowed.start()), humantime::format_duration(*allowed.end()));
-    let fix = format!("write a duration from {least} to {most}, as 500ms or 30s");
+    let fix = format!("write a duration from {least} to {most}, such as 500ms or 30s");
     match humantime::parse_duration(text.trim()) {
         Ok(duration) if allowed.contains(&duration) => Ok(duration),
         Ok(_) => Err(ConfigError::new(flag, format!("{text:?} is out of range"), fix)),
-        Err(_) => Err(ConfigError::new(flag, format!("{text:?} is no duration"), fix)),
+        Err(_) => Err(ConfigError::new(flag, format!("{text:?} is not a duration"), fix)),
     }
 }
 
-/// A whole number that isn't too small.
+/// A number with a lower limit.
 pub fn at_least<N: PartialOrd + std::fmt::Display>(flag: &'static str, value: N, least: N) -> Result<N, ConfigError> {
     if value >= least {
         return Ok(value);

@@ -1,63 +1,69 @@
-//! What was typed: by flag, by environment variable, or in the file. Nothing here is checked.
+//! The settings as they were typed: as flags, as environment variables, or in the settings file. Nothing is checked here.
 //!
-//! One list of settings serves all three, so they can't drift apart: the flag `--raft-heartbeat` is the
-//! variable `QUORATE_RAFT_HEARTBEAT` and the key `raft_heartbeat`. Only `--log-level` has a short variable,
-//! `QUORATE_LOG`.
+//! One struct serves all three, so they always have the same settings. The flag `--raft-heartbeat` is the variable
+//! `QUORATE_RAFT_HEARTBEAT` and the key `raft_heartbeat`. Only `--log-level` has a shorter variable, `QUORATE_LOG`.
+//!
+//! The help texts name the defaults. A test compares them, and the table in README.md, with the defaults that apply.
 
 use std::path::{Path, PathBuf};
 
 use clap::builder::BoolishValueParser;
 use serde::{Deserialize, Deserializer};
 
-use super::{ConfigError, LogFormat};
+use super::error::ConfigError;
+use super::log_format::LogFormat;
 
-/// The settings of a node as they were typed; what was not typed is `None`.
+/// The settings of a node as they were typed. A setting that was not typed is `None`.
 #[derive(Debug, Default, Clone, PartialEq, Eq, clap::Args, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawConfig {
-    /// Label of this node, unique in its cluster [default: the host name]
+    /// Name of this node, unique in its cluster [default: the host name]
     #[arg(long, env = "QUORATE_NAME", value_name = "NAME")]
     pub name: Option<String>,
 
-    /// Directory that this node alone writes to [default: ./quorate-data]
+    /// Directory for all files of this node; no other node may use it [default: ./quorate-data]
     #[arg(long, env = "QUORATE_DATA_DIR", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
 
-    /// Address for clients [default: 127.0.0.1:7400]
+    /// IP address and port for clients [default: 127.0.0.1:7400]
     #[arg(long, env = "QUORATE_LISTEN", value_name = "IP:PORT")]
     pub listen: Option<String>,
 
-    /// Address for other nodes and for operators [default: 127.0.0.1:7401]
+    /// IP address and port for the other nodes; needs --cluster-secret-file if other machines can reach it
+    /// [default: 127.0.0.1:7401]
     #[arg(long, env = "QUORATE_PEER_LISTEN", value_name = "IP:PORT")]
     pub peer_listen: Option<String>,
 
-    /// All nodes of a new cluster, this one included, each with its peer address
+    /// Names and peer addresses of all nodes that found the cluster, this node included; not used after that
+    /// [default: this node alone]
     #[arg(long, env = "QUORATE_PEERS", value_name = "NAME=HOST:PORT,…", value_delimiter = ',')]
     #[serde(default, deserialize_with = "text_or_list")]
     pub peers: Option<Vec<String>>,
 
-    /// URL under which clients reach this node [default: from --listen]
+    /// URL at which clients reach this node; shown in the status of every node [default: from --listen]
     #[arg(long, env = "QUORATE_ADVERTISE_URL", value_name = "URL")]
     pub advertise_url: Option<String>,
 
-    /// File with the secret that all nodes share: at least 16 bytes, mode 600
+    /// File with the secret that all nodes share: at least 16 bytes, and mode 600 [default: none]
     #[arg(long, env = "QUORATE_CLUSTER_SECRET_FILE", value_name = "FILE")]
     pub cluster_secret_file: Option<PathBuf>,
 
-    /// File with the tokens that clients must show, one a line, mode 600 [default: clients need none]
+    /// File with access tokens, one per line, and mode 600; a client must send one of them, as
+    /// "Authorization: Bearer TOKEN" [default: none]
     #[arg(long, env = "QUORATE_ACCESS_TOKEN_FILE", value_name = "FILE")]
     pub access_token_file: Option<PathBuf>,
 
-    /// Campaigns and room creations a minute that this node takes from one client [default: 600]
+    /// Campaigns and new rooms that one client may request from this node per minute; renewals are not limited
+    /// [default: 600]
     #[arg(long, env = "QUORATE_CAMPAIGNS_PER_MINUTE", value_name = "N")]
     pub campaigns_per_minute: Option<u32>,
 
-    /// Networks whose X-Forwarded-For and Forwarded headers are believed [default: none]
+    /// Networks of your proxies; only their X-Forwarded-For and Forwarded headers are trusted [default: none]
     #[arg(long, env = "QUORATE_TRUSTED_PROXIES", value_name = "CIDR,…", value_delimiter = ',')]
     #[serde(default, deserialize_with = "text_or_list")]
     pub trusted_proxies: Option<Vec<String>>,
 
-    /// Leases that may live at a time, in the whole cluster; all are in every node's memory [default: 100000]
+    /// Leases that the whole cluster may have at a time; every node keeps all of them in memory [default: 100000]
     #[arg(long, env = "QUORATE_MAX_LIVE_LEASES", value_name = "N")]
     pub max_live_leases: Option<u64>,
 
@@ -69,32 +75,34 @@ pub struct RawConfig {
     #[arg(long, env = "QUORATE_MAX_WATCHES_PER_CLIENT", value_name = "N")]
     pub max_watches_per_client: Option<usize>,
 
-    /// Switch elections off here: answer 403 to all that is asked about rooms, looks included
+    /// Turn elections off at this node: it answers every request about a room, reads included, with 403 [default: off]
     #[arg(long, env = "QUORATE_NO_ELECTIONS", value_name = "BOOL", num_args = 0..=1, require_equals = true,
           default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub no_elections: Option<bool>,
 
-    /// How often the raft leader tells the others that it is there [default: 100ms]
+    /// How often the raft leader sends a heartbeat; must be longer than a round trip between two nodes [default: 100ms]
     #[arg(long, env = "QUORATE_RAFT_HEARTBEAT", value_name = "DURATION")]
     pub raft_heartbeat: Option<String>,
 
-    /// How long a silent raft leader is believed; a silence of 1.5 to 2 times this starts a raft election [default: 500ms]
+    /// If the raft leader is silent for 1.5 to 2 times this long, the other nodes elect a new one; at least 3 times
+    /// --raft-heartbeat [default: 500ms]
     #[arg(long, env = "QUORATE_RAFT_ELECTION_TIMEOUT", value_name = "DURATION")]
     pub raft_election_timeout: Option<String>,
 
-    /// Raft log entries between two snapshots [default: 10000]
+    /// Number of raft log entries between two snapshots [default: 10000]
     #[arg(long, env = "QUORATE_SNAPSHOT_EVERY", value_name = "N")]
     pub snapshot_every: Option<u64>,
 
-    /// Raft log entries kept behind a snapshot, for nodes that were away for a while [default: 20000]
+    /// Number of raft log entries kept behind a snapshot, so that a node that was away rarely needs the snapshot; at
+    /// least 1000 [default: 20000]
     #[arg(long, env = "QUORATE_LOG_ENTRIES_KEPT", value_name = "N")]
     pub log_entries_kept: Option<u64>,
 
-    /// What to report: a level, or levels by target as in "info,openraft=debug" [default: info]
+    /// What to log: error, warn, info, debug, trace, or a level per target such as "info,openraft=debug" [default: info]
     #[arg(long, env = "QUORATE_LOG", value_name = "LEVEL")]
     pub log_level: Option<String>,
 
-    /// How to report it; auto is text on a terminal and JSON elsewhere [default: auto]
+    /// How to log: auto writes text on a terminal and JSON elsewhere [default: auto]
     #[arg(long, env = "QUORATE_LOG_FORMAT", value_name = "FORMAT", value_enum)]
     pub log_format: Option<LogFormat>,
 }
@@ -103,7 +111,7 @@ impl RawConfig {
     /// Reads a TOML file.
     pub fn from_file(path: &Path) -> Result<RawConfig, ConfigError> {
         let text = std::fs::read_to_string(path).map_err(|error| {
-            let fix = "name a file that this user can read, or leave the flag out";
+            let fix = "name a file that this user can read, or leave out --config";
             ConfigError::new("--config", format!("{} can't be read ({error})", path.display()), fix)
         })?;
         Self::from_toml(&text)
@@ -115,12 +123,12 @@ impl RawConfig {
         toml::from_str(text).map_err(|error: toml::de::Error| {
             let before = error.span().map_or("", |span| text.get(..span.start).unwrap_or(""));
             let line = before.matches('\n').count() + 1;
-            let fix = "write each key as its flag, with _ for - and without the leading --";
+            let fix = "a key is the name of a flag without --, and with _ instead of -";
             ConfigError::new("--config", format!("line {line}: {}", error.message().replace('\n', " ")), fix)
         })
     }
 
-    /// What is set here, and for the rest what is set in `lower`.
+    /// The settings that are set here, and the others from `lower`.
     pub fn or(self, lower: RawConfig) -> RawConfig {
         RawConfig {
             name: self.name.or(lower.name),
@@ -147,7 +155,7 @@ impl RawConfig {
     }
 }
 
-/// In the file a list may also be written as it is in a flag, with commas.
+/// A list in the file may also be one string with commas, as in a flag.
 fn text_or_list<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Vec<String>>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "expected a list of strings, or one string with commas")]
@@ -161,18 +169,18 @@ fn text_or_list<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Vec<String
     }))
 }
 
-/// Variables that look like settings of ours and are none, each as a sentence for the operator.
+/// The variables that start with `QUORATE_` and are not known, each in a sentence for the operator.
 pub fn unknown_variables(known: &[String], set: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut unknown: Vec<String> = set
         .into_iter()
         .filter(|name| name.starts_with("QUORATE_") && !known.contains(name) && !is_service_link(name))
-        .map(|name| format!("{name} is set, but quorate knows no such variable; see `quorate serve --help`"))
+        .map(|name| format!("{name} is set, but quorate has no such setting; see `quorate serve --help`"))
         .collect();
     unknown.sort();
     unknown
 }
 
-/// Kubernetes sets such variables in every pod, for each Service there is; one named quorate is no mistake.
+/// Kubernetes sets such variables in every pod, for each Service. A Service named quorate is not a mistake.
 fn is_service_link(name: &str) -> bool {
     name.ends_with("_SERVICE_HOST")
         || name.contains("_SERVICE_PORT")

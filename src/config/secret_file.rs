@@ -1,4 +1,4 @@
-//! Secrets come from files, since a flag shows in the list of processes and a variable in that of a container.
+//! Secrets come from files. A flag would show in the list of processes, and a variable in the settings of a container.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,27 +8,27 @@ use std::path::Path;
 use secrecy::SecretString;
 use zeroize::Zeroizing;
 
-use super::ConfigError;
+use super::error::ConfigError;
 
-/// Shorter ones can be guessed.
+/// A shorter secret can be guessed.
 const SECRET_BYTES_MIN: usize = 16;
 
-/// Room for some ten thousand tokens; a larger file is the wrong file.
+/// Enough for about ten thousand tokens. A larger file is the wrong file.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// The secret that all nodes share: the whole file, without white space around it.
+/// The secret that all nodes share: the whole file without the white space around it.
 pub fn cluster_secret(path: &Path) -> Result<SecretString, ConfigError> {
     const FLAG: &str = "--cluster-secret-file";
     let text = read_private(FLAG, path)?;
     let secret = text.trim();
     if secret.len() < SECRET_BYTES_MIN {
-        let problem = format!("{} holds fewer than {SECRET_BYTES_MIN} bytes", path.display());
+        let problem = format!("{} contains fewer than {SECRET_BYTES_MIN} bytes", path.display());
         return Err(ConfigError::new(FLAG, problem, "make a secret with `openssl rand -base64 32`"));
     }
     Ok(SecretString::from(secret))
 }
 
-/// The tokens that clients may show, one a line. Empty lines and lines that start with # don't count.
+/// The access tokens, one per line. Empty lines and lines that start with `#` are skipped.
 pub fn access_tokens(path: &Path) -> Result<Vec<SecretString>, ConfigError> {
     const FLAG: &str = "--access-token-file";
     let text = read_private(FLAG, path)?;
@@ -38,18 +38,23 @@ pub fn access_tokens(path: &Path) -> Result<Vec<SecretString>, ConfigError> {
         if token.is_empty() || token.starts_with('#') {
             continue;
         }
-        // A header can't carry anything else.
+        // A token must fit into a header.
         if token.len() < SECRET_BYTES_MIN || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-            let problem = format!("line {} of {} is no token", index + 1, path.display());
-            let fix = "write at least 16 visible ASCII characters without spaces, as `openssl rand -base64 32` makes";
+            let problem = format!("line {} of {} is not a valid token", index + 1, path.display());
+            let fix =
+                "write at least 16 visible ASCII characters without spaces; `openssl rand -base64 32` makes a token";
             return Err(ConfigError::new(FLAG, problem, fix));
         }
         tokens.push(SecretString::from(token));
     }
     if tokens.is_empty() {
-        // Taken as "no tokens needed", an emptied file would open the service to everybody.
-        let problem = format!("{} holds no token", path.display());
-        return Err(ConfigError::new(FLAG, problem, "write one a line, or leave the flag out to let anybody in"));
+        // If this meant "no token is needed", an emptied file would open the service to everybody.
+        let problem = format!("{} contains no token", path.display());
+        return Err(ConfigError::new(
+            FLAG,
+            problem,
+            "write one token per line, or leave out the flag to accept every client",
+        ));
     }
     Ok(tokens)
 }
@@ -60,11 +65,11 @@ fn read_private(flag: &'static str, path: &Path) -> Result<Zeroizing<String>, Co
         ConfigError::new(flag, problem, "name a text file that this user can read")
     };
     let file = File::open(path).map_err(unreadable)?;
-    // Asked of the open file, not of the path: what is checked is what is read.
+    // The mode is that of the open file, not of the path. So the file that is checked is the file that is read.
     let metadata = file.metadata().map_err(unreadable)?;
     let mode = metadata.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
-        let problem = format!("others can read {} (mode {mode:03o})", path.display());
+        let problem = format!("other users can access {} (mode {mode:03o})", path.display());
         return Err(ConfigError::new(flag, problem, format!("run `chmod 600 {}`", path.display())));
     }
     if metadata.len() > FILE_BYTES_MAX {

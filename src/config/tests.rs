@@ -1,18 +1,21 @@
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use clap::{Args, FromArgMatches};
 use secrecy::ExposeSecret;
 
 use super::*;
+use crate::http::HttpSettings;
 
 fn typed(arguments: &[&str]) -> RawConfig {
     let command = RawConfig::augment_args(clap::Command::new("quorate").no_binary_name(true));
     RawConfig::from_arg_matches(&command.try_get_matches_from(arguments).unwrap()).unwrap()
 }
 
-/// Checks that the line names the flag and the fix, and is one line.
+/// Checks that the error is one line, which names the flag and the fix.
 #[track_caller]
-fn refused(arguments: &[&str], flag: &str, fix: &str) {
+fn rejected(arguments: &[&str], flag: &str, fix: &str) {
     let line = Config::new(typed(arguments)).unwrap_err().to_string();
     assert!(line.starts_with(&format!("{flag}: ")), "{line}");
     assert!(line.contains(fix), "{line}");
@@ -30,37 +33,73 @@ const PEERS: &str = "n1=127.0.0.1:7401,n2=localhost:7411,n3=[::1]:7421";
 const REMOTE_PEERS: &str = "n1=a.example:7401,n2=b.example:7401,n3=c.example:7401";
 const SECRET: &str = "correct horse battery staple\n";
 
-#[test]
-fn the_defaults_suit_one_person_on_one_machine() {
-    let config = Config::new(typed(&["--name", "n1"])).unwrap();
-    assert_eq!(config.listen.to_string(), "127.0.0.1:7400");
-    assert_eq!(config.peer_listen.to_string(), "127.0.0.1:7401");
-    assert_eq!(config.data_dir, Path::new("./quorate-data"));
-    assert!(config.peers.is_empty() && config.cluster_secret.is_none() && config.access_tokens.is_empty());
-    assert!(config.trusted_proxies.is_empty() && config.elections_enabled);
-    assert_eq!((config.campaigns_per_minute.get(), config.max_live_leases), (600, 100_000));
-    assert_eq!((config.max_watches, config.max_watches_per_client), (1024, 8));
-    let raft = RaftTuning {
-        heartbeat: Duration::from_millis(100),
-        raft_election_timeout: Duration::from_millis(500),
-        snapshot_every: 10_000,
-        log_entries_kept: 20_000,
-    };
-    assert_eq!(config.raft, raft);
-    assert_eq!((config.log_level.as_str(), config.log_format), ("info", LogFormat::Auto));
+/// The default of each flag, as the help and README.md must write it.
+fn defaults() -> Vec<(&'static str, String)> {
+    let config = Config::new(RawConfig { name: Some("n1".into()), ..RawConfig::default() }).unwrap();
+    let duration = |duration| humantime::format_duration(duration).to_string();
+    assert!(config.peers.is_empty() && config.advertise_url.is_none() && config.cluster_secret.is_none());
+    assert!(config.http.access_tokens.is_empty() && config.http.trusted_proxies.is_empty());
+    assert!(config.http.elections_enabled && config.log_format == LogFormat::Auto);
+    vec![
+        ("name", "the host name".into()),
+        ("data-dir", config.data_dir.display().to_string()),
+        ("listen", config.listen.to_string()),
+        ("peer-listen", config.peer_listen.to_string()),
+        ("peers", "this node alone".into()),
+        ("advertise-url", "from --listen".into()),
+        ("cluster-secret-file", "none".into()),
+        ("access-token-file", "none".into()),
+        ("campaigns-per-minute", config.http.campaigns_per_minute.to_string()),
+        ("trusted-proxies", "none".into()),
+        ("max-live-leases", config.service.live_leases_max.to_string()),
+        ("max-watches", config.http.streams_max.to_string()),
+        ("max-watches-per-client", config.http.streams_per_client_max.to_string()),
+        ("no-elections", "off".into()),
+        ("raft-heartbeat", duration(config.consensus.heartbeat)),
+        ("raft-election-timeout", duration(config.consensus.raft_election_timeout)),
+        ("snapshot-every", config.consensus.snapshot_every.to_string()),
+        ("log-entries-kept", config.consensus.log_entries_kept.to_string()),
+        ("log-level", config.log_level),
+        ("log-format", "auto".into()),
+    ]
 }
 
 #[test]
-fn the_default_name_is_that_of_the_host() {
+fn the_help_names_the_default_of_each_flag() {
+    let command = RawConfig::augment_args(clap::Command::new("quorate"));
+    let named = command.get_arguments().map(|argument| {
+        let help = argument.get_help().unwrap().to_string();
+        let (_, default) = help.split_once("[default: ").unwrap_or_else(|| panic!("no default in: {help}"));
+        (argument.get_long().unwrap(), default.strip_suffix(']').unwrap().to_owned())
+    });
+    assert_eq!(named.collect::<Vec<_>>(), defaults());
+}
+
+/// A row of the table is like "| `--max-watches`, `--max-watches-per-client` | 1024, 8 | streams at this node |".
+#[test]
+fn the_readme_names_the_default_of_each_flag() {
+    let mut named = Vec::new();
+    for row in include_str!("../../README.md").lines().filter(|line| line.starts_with("| `--")) {
+        let row = row.replace('`', "");
+        let cells: Vec<Vec<&str>> = row.split('|').map(|cell| cell.trim().split(", ").collect()).collect();
+        assert_eq!(cells[1].len(), cells[2].len(), "one default for each flag: {row}");
+        named.extend(cells[1].iter().map(|flag| flag[2..].to_owned()).zip(cells[2].iter().map(ToString::to_string)));
+    }
+    let expected = defaults().into_iter().map(|(flag, default)| (flag.to_owned(), default));
+    assert_eq!(BTreeMap::from_iter(named), BTreeMap::from_iter(expected));
+}
+
+#[test]
+fn the_default_name_is_the_host_name() {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     assert_eq!(Config::new(RawConfig::default()).map(|config| config.name).ok(), Some(host));
 }
 
 #[test]
-fn flags_win_over_variables_and_those_over_the_file_and_that_over_defaults() {
-    // The variables of this process are those of all its tests, so that they are set for a second one.
+fn flags_win_over_variables_then_the_file_then_the_defaults() {
+    // All tests of this process share its variables, so this test sets them for a second process.
     if std::env::var_os("QUORATE_NAME").is_none() {
-        let test = "config::tests::flags_win_over_variables_and_those_over_the_file_and_that_over_defaults";
+        let test = "config::tests::flags_win_over_variables_then_the_file_then_the_defaults";
         let mut again = std::process::Command::new(std::env::current_exe().unwrap());
         again.args(["--exact", test]);
         again.env("QUORATE_NAME", "by-variable").env("QUORATE_LISTEN", "127.0.0.1:2").env("QUORATE_NO_ELECTIONS", "1");
@@ -73,9 +112,9 @@ fn flags_win_over_variables_and_those_over_the_file_and_that_over_defaults() {
     let config = Config::load(typed(&["--name", "by-flag"]), Some(&file)).unwrap();
     assert_eq!(config.name, "by-flag");
     assert_eq!(config.listen.port(), 2);
-    assert_eq!((config.peer_listen.port(), config.max_watches), (4, 9));
-    assert_eq!(config.max_watches_per_client, 8);
-    assert!(!config.elections_enabled);
+    assert_eq!((config.peer_listen.port(), config.http.streams_max), (4, 9));
+    assert_eq!(config.http.streams_per_client_max, HttpSettings::default().streams_per_client_max);
+    assert!(!config.http.elections_enabled);
 }
 
 #[test]
@@ -86,7 +125,7 @@ fn each_flag_has_a_variable_and_a_key_named_after_it() {
         let variable = argument.get_env().unwrap().to_str().unwrap();
         let rule = format!("QUORATE_{}", flag.to_uppercase().replace('-', "_"));
         assert!(variable == rule || (flag, variable) == ("log-level", "QUORATE_LOG"), "{flag} {variable}");
-        // A table is what no setting is, so a known key fails for its type and not for its name.
+        // No setting is a table, so the error for a known key is about its type and not its name.
         let error = RawConfig::from_toml(&format!("{} = {{}}", flag.replace('-', "_"))).unwrap_err();
         assert!(!error.problem.contains("unknown"), "{error}");
     }
@@ -117,14 +156,14 @@ fn every_key_of_the_file_is_read() {
     let config = Config::new(raw.clone()).unwrap();
     assert_eq!(config.peers[1], Peer { name: "n2".into(), address: "127.0.0.1:7411".into() });
     assert_eq!(config.advertise_url.as_deref(), Some("https://n1.example"));
-    assert_eq!(config.trusted_proxies.len(), 2);
+    assert_eq!(config.http.trusted_proxies.len(), 2);
     assert_eq!(config.log_format, LogFormat::Json);
     assert_eq!(RawConfig::default().or(raw.clone()), raw);
     assert_eq!(raw.clone().or(RawConfig::default()), raw);
 }
 
 #[test]
-fn an_unknown_key_is_refused_by_name_and_line() {
+fn an_unknown_key_is_rejected_with_its_name_and_line() {
     let line = RawConfig::from_toml("name = 'n1'\nlistn = '127.0.0.1:1'").unwrap_err().to_string();
     assert!(line.starts_with("--config: line 2: ") && line.contains("`listn`"), "{line}");
     assert_eq!(line.lines().count(), 1);
@@ -133,13 +172,13 @@ fn an_unknown_key_is_refused_by_name_and_line() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_refused() {
+fn a_missing_file_is_rejected() {
     let error = Config::load(RawConfig::default(), Some(Path::new("/no/such/file.toml"))).unwrap_err();
     assert!(error.to_string().starts_with("--config: /no/such/file.toml can't be read"), "{error}");
 }
 
 #[test]
-fn unknown_variables_are_named_unless_kubernetes_set_them() {
+fn unknown_variables_are_reported_unless_kubernetes_set_them() {
     let set = ["QUORATE_NAME", "QUORATE_NAEM", "QUORATE_SERVICE_HOST", "QUORATE_PEER_SERVICE_PORT_HTTP", "PATH"];
     let linked = ["QUORATE_PORT", "QUORATE_PORT_7400_TCP_ADDR"];
     let unknown = unknown_variables(&["QUORATE_NAME".into()], set.into_iter().chain(linked).map(str::to_owned));
@@ -148,55 +187,55 @@ fn unknown_variables_are_named_unless_kubernetes_set_them() {
 }
 
 #[test]
-fn values_that_mean_nothing_are_refused() {
-    refused(&["--name", ""], "--name", "set --name to 1 to 64 characters");
-    refused(&["--name", "näme"], "--name", "A-Z a-z 0-9 . _ -");
-    refused(&["--name", &"n".repeat(65)], "--name", "1 to 64");
-    refused(&["--name", "two\nlines"], "--name", "1 to 64");
-    // A flag can't be empty, but a key of the file can.
+fn invalid_values_are_rejected() {
+    rejected(&["--name", ""], "--name", "write 1 to 64 characters");
+    rejected(&["--name", "näme"], "--name", "A-Z a-z 0-9 . _ -");
+    rejected(&["--name", &"n".repeat(65)], "--name", "1 to 64");
+    rejected(&["--name", "two\nlines"], "--name", "1 to 64");
+    // The value of a flag can't be empty, but that of a key in the file can.
     let empty = Config::new(RawConfig { data_dir: Some("".into()), ..RawConfig::default() }).unwrap_err();
-    assert_eq!(empty.to_string(), "--data-dir: it is empty; name a directory, as ./quorate-data");
-    refused(&["--listen", "localhost:7400"], "--listen", "write an IP address and a port");
-    refused(&["--peer-listen", "7401"], "--peer-listen", "write an IP address and a port");
-    refused(&["--advertise-url", "n1.example:7400"], "--advertise-url", "http://");
-    refused(&["--advertise-url", "http://me:pass@n1.example"], "--advertise-url", "http://");
-    refused(&["--trusted-proxies", "10.0.0.0/33"], "--trusted-proxies", "10.0.0.0/8");
-    refused(&["--campaigns-per-minute", "0"], "--campaigns-per-minute", "--no-elections");
-    refused(&["--max-live-leases", "0"], "--max-live-leases", "write 1 or more");
-    refused(&["--raft-heartbeat", "100"], "--raft-heartbeat", "as 500ms or 30s");
-    refused(&["--raft-heartbeat", "1ms"], "--raft-heartbeat", "from 10ms to 1m");
-    refused(&["--raft-election-timeout", "1h"], "--raft-election-timeout", "from 10ms to 1m");
-    refused(&["--snapshot-every", "0"], "--snapshot-every", "write 1 or more");
-    refused(&["--log-entries-kept", "999"], "--log-entries-kept", "write 1000 or more");
-    refused(&["--log-level", "info,[["], "--log-level", "write error, warn, info");
+    assert_eq!(empty.to_string(), "--data-dir: the path is empty; name a directory, such as ./quorate-data");
+    rejected(&["--listen", "localhost:7400"], "--listen", "write an IP address and a port");
+    rejected(&["--peer-listen", "7401"], "--peer-listen", "write an IP address and a port");
+    rejected(&["--advertise-url", "n1.example:7400"], "--advertise-url", "http://");
+    rejected(&["--advertise-url", "http://me:pass@n1.example"], "--advertise-url", "http://");
+    rejected(&["--trusted-proxies", "10.0.0.0/33"], "--trusted-proxies", "10.0.0.0/8");
+    rejected(&["--campaigns-per-minute", "0"], "--campaigns-per-minute", "--no-elections");
+    rejected(&["--max-live-leases", "0"], "--max-live-leases", "write 1 or more");
+    rejected(&["--raft-heartbeat", "100"], "--raft-heartbeat", "such as 500ms or 30s");
+    rejected(&["--raft-heartbeat", "1ms"], "--raft-heartbeat", "from 10ms to 1m");
+    rejected(&["--raft-election-timeout", "1h"], "--raft-election-timeout", "from 10ms to 1m");
+    rejected(&["--snapshot-every", "0"], "--snapshot-every", "write 1 or more");
+    rejected(&["--log-entries-kept", "999"], "--log-entries-kept", "write 1000 or more");
+    rejected(&["--log-level", "info,[["], "--log-level", "write error, warn, info");
 }
 
 #[test]
-fn values_that_contradict_each_other_are_refused() {
+fn contradicting_values_are_rejected() {
     let short = ["--raft-heartbeat", "200ms"];
-    refused(&short, "--raft-election-timeout", "lower --raft-heartbeat");
+    rejected(&short, "--raft-election-timeout", "lower --raft-heartbeat");
     assert!(Config::new(typed(&["--raft-heartbeat", "200ms", "--raft-election-timeout", "600ms"])).is_ok());
-    refused(&["--listen", "127.0.0.1:7401"], "--peer-listen", "another port");
-    refused(&["--listen", "0.0.0.0:7401"], "--peer-listen", "another port");
-    refused(&["--max-watches", "7"], "--max-watches-per-client", "raise --max-watches");
+    rejected(&["--listen", "127.0.0.1:7401"], "--peer-listen", "another port");
+    rejected(&["--listen", "0.0.0.0:7401"], "--peer-listen", "another port");
+    rejected(&["--max-watches", "7"], "--max-watches-per-client", "raise --max-watches");
 }
 
 #[test]
-fn the_list_of_peers_must_make_sense() {
+fn invalid_lists_of_peers_are_rejected() {
     for list in ["n1", "n1=", "n1=host", "n1=host:0", "n1=::1:7401", "n1=ho st:7401", "n1=[::g]:7401", ""] {
-        refused(&["--name", "n1", "--peers", list], "--peers", "write name=host:port");
+        rejected(&["--name", "n1", "--peers", list], "--peers", "write name=host:port");
     }
-    refused(&["--name", "n1", "--peers", "n/1=localhost:7401"], "--peers", "--name");
-    refused(&["--name", "n1", "--peers", "n1=a:1,n1=b:1"], "--peers", "a name of its own");
-    refused(&["--name", "n1", "--peers", "n1=a:1,n2=a:1"], "--peers", "a peer address of its own");
-    refused(&["--name", "n4", "--peers", PEERS], "--peers", "add n4=host:port, or set --name");
+    rejected(&["--name", "n1", "--peers", "n/1=localhost:7401"], "--peers", "not a valid node name");
+    rejected(&["--name", "n1", "--peers", "n1=a:1,n1=b:1"], "--peers", "its own name");
+    rejected(&["--name", "n1", "--peers", "n1=a:1,n2=a:1"], "--peers", "its own peer address");
+    rejected(&["--name", "n4", "--peers", PEERS], "--peers", "add n4=host:port, or set --name");
 }
 
 #[test]
-fn a_peer_listener_that_others_can_reach_needs_a_secret() {
-    refused(&["--peer-listen", "0.0.0.0:7401"], "--peer-listen", "--cluster-secret-file");
-    refused(&["--peer-listen", "[::]:7401"], "--peer-listen", "--cluster-secret-file");
-    refused(&["--name", "n1", "--peers", REMOTE_PEERS], "--peers", "--cluster-secret-file");
+fn a_peer_listener_that_other_machines_can_reach_needs_a_secret() {
+    rejected(&["--peer-listen", "0.0.0.0:7401"], "--peer-listen", "--cluster-secret-file");
+    rejected(&["--peer-listen", "[::]:7401"], "--peer-listen", "--cluster-secret-file");
+    rejected(&["--name", "n1", "--peers", REMOTE_PEERS], "--peers", "--cluster-secret-file");
     assert!(Config::new(typed(&["--name", "n1", "--peers", PEERS])).is_ok());
 
     let secret = file(SECRET, 0o600);
@@ -208,35 +247,35 @@ fn a_peer_listener_that_others_can_reach_needs_a_secret() {
 }
 
 #[test]
-fn secrets_that_others_can_read_or_guess_are_refused() {
+fn secrets_that_others_can_read_or_guess_are_rejected() {
     for mode in [0o640, 0o604, 0o620] {
         let path = file(SECRET, mode);
         let path = path.to_str().unwrap();
-        refused(&["--cluster-secret-file", path], "--cluster-secret-file", &format!("chmod 600 {path}"));
-        refused(&["--access-token-file", path], "--access-token-file", &format!("chmod 600 {path}"));
+        rejected(&["--cluster-secret-file", path], "--cluster-secret-file", &format!("chmod 600 {path}"));
+        rejected(&["--access-token-file", path], "--access-token-file", &format!("chmod 600 {path}"));
     }
     let short = file("  fifteen bytes!!  \n", 0o600);
-    refused(&["--cluster-secret-file", short.to_str().unwrap()], "--cluster-secret-file", "openssl rand");
-    refused(&["--cluster-secret-file", "/no/such/file"], "--cluster-secret-file", "name a text file");
+    rejected(&["--cluster-secret-file", short.to_str().unwrap()], "--cluster-secret-file", "openssl rand");
+    rejected(&["--cluster-secret-file", "/no/such/file"], "--cluster-secret-file", "name a text file");
     let large = file(&"x".repeat((1 << 20) + 1), 0o600);
-    refused(&["--cluster-secret-file", large.to_str().unwrap()], "--cluster-secret-file", "name the file");
+    rejected(&["--cluster-secret-file", large.to_str().unwrap()], "--cluster-secret-file", "name the file");
 }
 
 #[test]
-fn access_tokens_are_one_a_line() {
+fn access_tokens_stand_one_per_line() {
     let tokens = file("# for the batch jobs\n\n0123456789abcdef\n  fedcba9876543210\n", 0o400);
     let config = Config::new(typed(&["--access-token-file", tokens.to_str().unwrap()])).unwrap();
-    let tokens: Vec<&str> = config.access_tokens.iter().map(ExposeSecret::expose_secret).collect();
+    let tokens: Vec<&str> = config.http.access_tokens.iter().map(ExposeSecret::expose_secret).collect();
     assert_eq!(tokens, ["0123456789abcdef", "fedcba9876543210"]);
 
-    let empty = file("# nobody yet\n", 0o600);
-    refused(&["--access-token-file", empty.to_str().unwrap()], "--access-token-file", "write one a line");
-    let spaced = file("two words are no token", 0o600);
-    refused(&["--access-token-file", spaced.to_str().unwrap()], "--access-token-file", "without spaces");
+    let empty = file("# no tokens yet\n", 0o600);
+    rejected(&["--access-token-file", empty.to_str().unwrap()], "--access-token-file", "write one token per line");
+    let spaced = file("two words with spaces", 0o600);
+    rejected(&["--access-token-file", spaced.to_str().unwrap()], "--access-token-file", "without spaces");
 }
 
 #[test]
-fn a_node_is_reached_where_it_says_or_else_where_it_listens() {
+fn a_node_is_reached_at_its_advertised_address_or_where_it_listens() {
     let bound = "127.0.0.1:34567".parse().unwrap();
     let anywhere = "0.0.0.0:7400".parse().unwrap();
     let alone = Config::new(typed(&["--name", "n1"])).unwrap();
@@ -247,12 +286,12 @@ fn a_node_is_reached_where_it_says_or_else_where_it_listens() {
     let member = Config::new(typed(&["--name", "n2", "--peers", PEERS])).unwrap();
     assert_eq!(member.client_url(anywhere), "http://localhost:7400");
     assert_eq!(member.peer_address(anywhere), "localhost:7411");
-    let told = Config::new(typed(&["--advertise-url", "http://n1.example:80/"])).unwrap();
-    assert_eq!(told.client_url(bound), "http://n1.example:80");
+    let advertised = Config::new(typed(&["--advertise-url", "http://n1.example:80/"])).unwrap();
+    assert_eq!(advertised.client_url(bound), "http://n1.example:80");
 }
 
 #[test]
-fn the_log_format_follows_the_terminal_unless_it_is_set() {
+fn the_log_format_depends_on_the_terminal_unless_it_is_set() {
     assert_eq!([true, false].map(|terminal| LogFormat::Auto.is_json(terminal)), [false, true]);
     assert!(LogFormat::Json.is_json(true) && !LogFormat::Text.is_json(false));
 }

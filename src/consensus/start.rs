@@ -6,7 +6,6 @@ use openraft::SnapshotPolicy;
 use openraft::storage::RaftLogStorage;
 use tokio::sync::mpsc;
 
-use super::ConsensusSettings;
 use super::error::ConsensusError;
 use super::handle::{Consensus, Raft};
 use super::inbox::Inbox;
@@ -16,6 +15,7 @@ use super::network::PeerLinks;
 use super::read_barrier::ReadBarrier;
 use super::reign;
 use super::replica::Replica;
+use super::settings::ConsensusSettings;
 use super::silence::Silence;
 use super::state_machine::StateMachine;
 use crate::clock::Clock;

@@ -49,6 +49,7 @@ pub enum Blocking {
 
 impl Blocking {
     /// Does the work.
+    #[expect(clippy::disallowed_methods, reason = "a simulation does the work at once")]
     pub async fn run<T: Send + 'static>(self, work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
         match self {
             Blocking::OnThreads => tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?,

@@ -66,6 +66,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// Tries to take a lock, patiently: it can be held for a moment longer than its owner lives, by a child process
 /// between its fork and its exec, or by a thread that is about to end. A restart shall not fail for that.
+#[expect(clippy::disallowed_methods, reason = "only a lock that another process holds makes it sleep")]
 pub(super) fn take_lock<T, E>(is_held: impl Fn(&E) -> bool, mut take: impl FnMut() -> Result<T, E>) -> Result<T, E> {
     for _ in 1..LOCK_TRIES {
         match take() {

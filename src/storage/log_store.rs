@@ -206,6 +206,7 @@ impl LogStore {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "a simulation flushes in a task")]
 fn flush_thread(flushing: impl Future<Output = ()> + Send + 'static) -> io::Result<JoinHandle<()>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     std::thread::Builder::new().name("log-flush".into()).spawn(move || runtime.block_on(flushing))

@@ -23,14 +23,14 @@ fn captured(directives: &str, json: bool, work: impl FnOnce()) -> String {
     let sink = Captured::default();
     let writer = sink.clone();
     let subscriber = subscriber(directives, json, false, move || writer.clone()).unwrap();
-    // Fails where another test was first, which has the same effect.
+    // Fails if another test has done it before, which has the same effect.
     let _ = tracing_log::LogTracer::init();
     tracing::subscriber::with_default(subscriber, work);
     String::from_utf8(sink.0.lock().unwrap().clone()).unwrap()
 }
 
 #[test]
-fn json_events_are_one_object_a_line_with_their_spans() {
+fn json_events_are_one_object_per_line_with_their_spans() {
     let text = captured("info", true, || {
         let span = tracing::info_span!("node", node = "n1");
         span.in_scope(|| info!(room = "a\nb", "granted"));
@@ -42,13 +42,13 @@ fn json_events_are_one_object_a_line_with_their_spans() {
 }
 
 #[test]
-fn text_without_colours_has_no_escapes() {
+fn text_without_colours_has_no_escape_codes() {
     let text = captured("info", false, || info!("granted"));
     assert!(text.contains("granted") && !text.contains('\u{1b}'), "{text}");
 }
 
 #[test]
-fn libraries_are_quiet_unless_they_are_named() {
+fn libraries_are_quiet_unless_the_filter_names_them() {
     let speak = || {
         info!(target: "openraft", "everyday");
         warn!(target: "openraft", "trouble");
@@ -62,7 +62,7 @@ fn libraries_are_quiet_unless_they_are_named() {
 }
 
 #[test]
-fn the_log_crate_is_heard_by_the_same_rules() {
+fn events_of_the_log_crate_follow_the_same_rules() {
     let text = captured("info", false, || {
         log::info!(target: "raft_log::dump", "everyday");
         log::warn!(target: "raft_log::dump", "trouble");
@@ -72,7 +72,7 @@ fn the_log_crate_is_heard_by_the_same_rules() {
 }
 
 #[test]
-fn a_panic_message_is_kept_short() {
+fn a_long_panic_message_is_cut() {
     assert_eq!(panic_text(&"broken"), "broken");
     assert_eq!(panic_text(&String::from("broken")), "broken");
     assert_eq!(panic_text(&7), "no message");

@@ -7,6 +7,13 @@
 //! A scenario that can't be run on this machine, or with our rights on it, is left out; the process then ends with
 //! `LEFT_OUT` if nothing else was wrong. The scenario that runs unasked needs nothing that could be missing.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::unwrap_used,
+    reason = "tests use real clocks, threads and chance, and a failed unwrap is a failed test"
+)]
+
 mod brake;
 #[path = "../integration/disk_image.rs"]
 mod disk_image;

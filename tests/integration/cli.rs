@@ -96,7 +96,7 @@ fn a_setting_that_cannot_work_is_named_with_its_remedy() {
 
     let open = write_secret(folder, "open", "0123456789abcdef0123456789abcdef");
     std::fs::set_permissions(&open, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
-    let says = ["others can read open (mode 644)", "run `chmod 600 open`"];
+    let says = ["other users can access open (mode 644)", "run `chmod 600 open`"];
     refuses(folder, &["--cluster-secret-file", "open"], &[&["--cluster-secret-file: "][..], &says].concat());
     refuses(folder, &["--access-token-file", "open"], &[&["--access-token-file: "][..], &says].concat());
     write_secret(folder, "short", "guess-me");

@@ -1,5 +1,12 @@
 //! Real nodes: the built program, on loopback addresses of its own, over HTTP; and the storage layer on real disks.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::unwrap_used,
+    reason = "tests use real clocks, threads and chance, and a failed unwrap is a failed test"
+)]
+
 mod caller;
 mod client_probe;
 mod client_process;

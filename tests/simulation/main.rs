@@ -8,6 +8,13 @@
 //! `QUORATE_LOG=debug` beside it shows what the nodes have to say, `QUORATE_SIMULATION_HISTORY=FILE` writes down what the
 //! clients saw.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::unwrap_used,
+    reason = "tests use real clocks, threads and chance, and a failed unwrap is a failed test"
+)]
+
 mod clock;
 mod disk;
 mod invariants;

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use quorate::config::{Config, Peer, RaftTuning, RawConfig};
-use quorate::consensus::Consensus;
+use quorate::config::{Config, Peer, RawConfig};
+use quorate::consensus::{Consensus, ConsensusSettings};
 use quorate::node::{Node, Outside};
 use quorate::random::Random;
 use rand::rngs::StdRng;
@@ -24,7 +24,7 @@ pub struct Machine {
     pub disk: Arc<SimulatedDisk>,
     pub wall_offset_ms: Arc<AtomicI64>,
     rate_ppm: i64,
-    tuning: RaftTuning,
+    tuning: ConsensusSettings,
     random: Arc<SeededRandom>,
     /// What runs there, while it does.
     running: Mutex<Option<Running>>,
@@ -60,7 +60,14 @@ impl Random for SeededRandom {
 }
 
 impl Machine {
-    pub fn new(place: usize, root: PathBuf, rate_ppm: i64, forgets: bool, tuning: RaftTuning, seed: u64) -> Self {
+    pub fn new(
+        place: usize,
+        root: PathBuf,
+        rate_ppm: i64,
+        forgets: bool,
+        tuning: ConsensusSettings,
+        seed: u64,
+    ) -> Self {
         Self {
             place,
             disk: Arc::new(SimulatedDisk::new(root, forgets)),
@@ -127,7 +134,7 @@ impl Machine {
         config.cluster_secret = Some("the secret of simulated clusters".to_owned().into());
         config.peers =
             (0..3).map(|place| Peer { name: host(place), address: format!("{}:{PEER_PORT}", host(place)) }).collect();
-        config.raft = self.tuning.clone();
+        config.consensus = self.tuning.clone();
         config
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use quorate::config::RaftTuning;
+use quorate::consensus::ConsensusSettings;
 use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -14,7 +14,7 @@ use crate::workload::history::{MILLI, Moment, SECOND};
 /// How the nodes and their machines are.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    pub tuning: RaftTuning,
+    pub tuning: ConsensusSettings,
     /// How much faster than real time the machines' clocks run, in millionths.
     pub rates_ppm: [i64; 3],
     pub latency_max: Duration,
@@ -32,7 +32,7 @@ pub struct Plan {
 impl Plan {
     pub fn draw(random: &mut StdRng) -> Plan {
         let raft_election_timeout = Duration::from_millis(random.random_range(200..=800));
-        let tuning = RaftTuning {
+        let tuning = ConsensusSettings {
             heartbeat: raft_election_timeout / random.random_range(4..=8),
             raft_election_timeout,
             snapshot_every: *[15, 40, 200].choose(random).expect("not empty"),

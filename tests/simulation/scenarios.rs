@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 
-use quorate::config::RaftTuning;
+use quorate::consensus::ConsensusSettings;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
@@ -30,7 +30,7 @@ fn act(pause: u64, lasts: u64, event: Event) -> Act {
 
 fn play(script: Vec<Act>, seed: u64, guest: Option<Guest>) -> Outcome {
     let raft_election_timeout = Duration::from_millis(500);
-    let tuning = RaftTuning {
+    let tuning = ConsensusSettings {
         heartbeat: Duration::from_millis(100),
         raft_election_timeout,
         snapshot_every: 15,
