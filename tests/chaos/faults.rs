@@ -101,7 +101,7 @@ pub struct Strike {
     /// How long nobody may be served while it lasts: long enough for a raft election where it leaves two nodes that
     /// reach each other, any time where it doesn't.
     pub outage_max: Moment,
-    /// Whether the judge hears of it, and so allows for what it may cost.
+    /// Whether the checker is told of it, and so allows for what it may cost.
     pub excuse: bool,
 }
 

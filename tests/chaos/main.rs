@@ -1,6 +1,6 @@
-//! Real nodes under faults, and a judge of what their clients saw.
+//! Real nodes under faults, and a checker that compares what their clients saw with what was promised.
 //!
-//! `cargo test --test chaos` tries the judge on histories made by hand, and then runs nodes that are killed, paused
+//! `cargo test --test chaos` tries the checker on histories made by hand, and then runs nodes that are killed, paused
 //! and restarted for 45 s. `scripts/chaos` runs more, for longer. The environment says what: `QUORATE_CHAOS_SEED`,
 //! `QUORATE_CHAOS_SECONDS`, `QUORATE_CHAOS_SCENARIO` (a name, or `all`), `QUORATE_CHAOS_BINARY`.
 //!

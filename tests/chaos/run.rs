@@ -59,7 +59,7 @@ pub const HEAD: &str = "\
 | scenario | seed | faults | raft elections | operations | unknown | longest without an answer / a change, ms | smallest exclusion gap, ms | late expiry p50 / p99 / max, ms | holders that ran out | violations |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |";
 
-/// Runs a scenario for so long, and judges it. An error is that the lab is broken.
+/// Runs a scenario for so long, and checks its history. An error is that the lab is broken.
 pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcome, String> {
     // Small numbers, so that snapshots and the end of old log entries are part of it.
     let args = ["--snapshot-every", "700", "--log-entries-kept", "1000"];

@@ -1,5 +1,5 @@
 //! Three nodes and their clients in one thread, in simulated time, on simulated machines and a simulated network; and
-//! a judge of what the clients saw and of how the nodes stood at each moment. All but sockets, clocks, randomness and
+//! a checker of what the clients saw and of how the nodes stood at each moment. All but sockets, clocks, randomness and
 //! the disk's loyalty is the real code.
 //!
 //! A seed stands for a set-up and for all that is done to the nodes, and repeats itself exactly, in a process of its

@@ -1,6 +1,6 @@
 //! How much happened in a history. One in which too little did proves nothing.
 
-use crate::workload::history::{Answer, Asked, Attempt, History, Seen};
+use super::history::{Answer, Asked, Attempt, History, Seen};
 
 /// How often the clients had their way, and how much else was seen.
 #[derive(Debug, Clone, Copy)]

@@ -1,4 +1,4 @@
-//! Judges a history. Each promise has a file, with a history that it must reject and one that it must accept.
+//! Checks a history. Each promise has a file, with a history that it must reject and one that it must accept.
 //!
 //! Statuses are checked for linearizability room by room. Terms order the grants, so no search is needed: a room
 //! goes from *held under T* to *vacant* or to *held under a higher T*, and never back; two answers contradict each
@@ -25,7 +25,7 @@ mod watches;
 
 use std::fmt;
 
-use crate::workload::history::{Answer, Asked, Attempt, Fault, GUARD, History, LEASE, Moment, SECOND, Seen};
+use super::history::{Answer, Asked, Attempt, Fault, GUARD, History, LEASE, Moment, SECOND, Seen};
 
 /// A broken promise.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,9 +12,7 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::workload::history::{
-    Answer, Asked, Attempt, LEASE, MILLI, Moment, Recorder, SECOND, Seen, Stop, WatchEvent,
-};
+use super::history::{Answer, Asked, Attempt, LEASE, MILLI, Moment, Recorder, SECOND, Seen, Stop, WatchEvent};
 
 /// One request to a node.
 pub struct Request {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::workload::clients::{Client, Request, World, sleep};
-use crate::workload::history::{Answer, Asked, MILLI, Moment, Rest, SECOND, Seen};
+use super::clients::{Client, Request, World, sleep};
+use super::history::{Answer, Asked, MILLI, Moment, Rest, SECOND, Seen};
 
 /// How long nodes may take to stand alike and to serve, once nothing is done to them any more.
 pub const REST_MAX: Moment = 30 * SECOND;

@@ -1,8 +1,8 @@
 //! Whoever asks for something sensible is answered: always in a way that the contract knows, and always with an outcome
 //! while nothing is done to the nodes. A renewal that is answered has made the lease as long as it was asked to.
 
+use super::super::history::{Answer, Asked, Attempt, GUARD, History, LEASE, Moment, SECOND, Seen};
 use super::{Violation, is_calm};
-use crate::workload::history::{Answer, Asked, Attempt, GUARD, History, LEASE, Moment, SECOND, Seen};
 
 /// Whoever waits for so long, at a time when all nodes serve, hears of an outcome, on one busy machine.
 const ANSWERED_WITHIN: Moment = 2 * SECOND;
@@ -43,8 +43,8 @@ fn is_documented(attempt: &Attempt) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::made::Made;
     use super::*;
-    use crate::workload::checker::made::Made;
 
     #[test]
     fn no_outcome_in_calm_time_is_rejected() {

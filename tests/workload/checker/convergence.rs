@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::super::history::History;
 use super::Violation;
-use crate::workload::history::History;
 
 pub fn check(history: &History) -> Vec<Violation> {
     let mut digests = HashMap::new();
@@ -23,8 +23,8 @@ pub fn check(history: &History) -> Vec<Violation> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::made::Made;
     use super::*;
-    use crate::workload::checker::made::Made;
 
     #[test]
     fn two_states_at_one_index_are_rejected() {

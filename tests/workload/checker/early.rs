@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::super::history::{Answer, GUARD, History, LEASE, Moment, Seen, WatchEvent};
 use super::{Lease, Says, Violation, leases, observations};
-use crate::workload::history::{Answer, GUARD, History, LEASE, Moment, Seen, WatchEvent};
 
 pub fn check(history: &History) -> Vec<Violation> {
     let mut violations = Vec::new();
@@ -67,8 +67,8 @@ fn early(lease: &Lease, what: &dyn std::fmt::Debug, at: Moment) -> Violation {
 
 #[cfg(test)]
 mod tests {
+    use super::super::made::Made;
     use super::*;
-    use crate::workload::checker::made::Made;
 
     #[test]
     fn whatever_shows_a_lease_as_ended_early_is_rejected() {

@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::super::history::{Answer, Asked, History, Moment};
 use super::{Violation, leases};
-use crate::workload::history::{Answer, Asked, History, Moment};
 
 /// Also gives the smallest time between two beliefs.
 pub fn check(history: &History) -> (Vec<Violation>, Option<i64>) {
@@ -57,8 +57,8 @@ pub fn check(history: &History) -> (Vec<Violation>, Option<i64>) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::made::Made;
     use super::*;
-    use crate::workload::checker::made::Made;
 
     #[test]
     fn a_second_holder_before_the_first_has_stopped_is_rejected() {

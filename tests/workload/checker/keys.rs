@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::super::history::{Answer, Asked, History, LEASE, Moment, Seen};
 use super::{Violation, sightings};
-use crate::workload::history::{Answer, Asked, History, LEASE, Moment, Seen};
 
 /// What was tried with one key.
 #[derive(Debug, Default)]
@@ -57,8 +57,8 @@ pub fn check(history: &History) -> Vec<Violation> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::made::Made;
     use super::*;
-    use crate::workload::checker::made::Made;
 
     #[test]
     fn a_key_that_wins_twice_is_rejected() {

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::super::history::{History, MILLI, Moment, SECOND};
 use super::{Says, Violation, disturbed, leases, observations};
-use crate::workload::history::{History, MILLI, Moment, SECOND};
 
 /// A lease that nobody may hold any more is shown no longer than this: its end is put into the log as soon as it is
 /// due, on one busy machine.
@@ -38,7 +38,7 @@ pub fn check(history: &History) -> (Vec<Violation>, Vec<Moment>) {
     }
     let mut late = Vec::new();
     for lease in leases(history) {
-        let mut judge = |at: Moment, most: Moment, what: &str| {
+        let mut check_lateness = |at: Moment, most: Moment, what: &str| {
             let lateness = at.saturating_sub(lease.over_by);
             let allowed = most + lost_at_most(history, lease.counts_from, at);
             if lateness > allowed {
@@ -47,11 +47,11 @@ pub fn check(history: &History) -> (Vec<Violation>, Vec<Moment>) {
             lateness
         };
         if let Some(at) = shown.get(&lease.term) {
-            judge(*at, SHOWN_MAX, "shown");
+            check_lateness(*at, SHOWN_MAX, "shown");
         }
         let next = passed.range((lease.room, lease.term + 1)..=(lease.room, u64::MAX)).map(|(_, at)| *at).next();
         let next = next.filter(|at| history.rest.from.is_none_or(|rest| *at <= rest));
-        let lateness = next.map(|at| judge(at, PASSED_MAX, "passed on"));
+        let lateness = next.map(|at| check_lateness(at, PASSED_MAX, "passed on"));
         late.extend(lateness.filter(|_| lease.resigned_from.is_none()));
     }
     late.sort_unstable();
@@ -73,8 +73,8 @@ fn lost_at_most(history: &History, from: Moment, to: Moment) -> Moment {
 
 #[cfg(test)]
 mod tests {
+    use super::super::made::Made;
     use super::*;
-    use crate::workload::checker::made::Made;
 
     #[test]
     fn a_fault_that_does_not_heal_is_rejected_and_one_that_does_accepted() {

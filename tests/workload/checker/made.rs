@@ -1,7 +1,7 @@
 //! Histories made by hand, in milliseconds, in one room unless another is named.
 
-use crate::workload::history::{
-    Answer, Asked, Attempt, Fault, History, LEASE, MILLI, Moment, SECOND, Sample, Seen, Stop, WatchEvent,
+use super::super::history::{
+    Answer, Asked, Attempt, Fault, History, LEASE, MILLI, Moment, Rest, SECOND, Sample, Seen, Stop, WatchEvent,
 };
 
 pub struct Made {
@@ -138,7 +138,7 @@ impl Made {
         self
     }
 
-    pub fn rest(mut self, change: impl FnOnce(&mut crate::workload::history::Rest)) -> Self {
+    pub fn rest(mut self, change: impl FnOnce(&mut Rest)) -> Self {
         change(&mut self.history.rest);
         self
     }

@@ -1,7 +1,7 @@
 //! A node that cannot reach a quorum confirms nothing.
 
+use super::super::history::{Answer, Asked, History};
 use super::Violation;
-use crate::workload::history::{Answer, Asked, History};
 
 pub fn check(history: &History) -> Vec<Violation> {
     let mut violations = Vec::new();
@@ -21,8 +21,8 @@ pub fn check(history: &History) -> Vec<Violation> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::made::Made;
     use super::*;
-    use crate::workload::checker::made::Made;
 
     #[test]
     fn an_answer_that_no_quorum_can_have_given_is_rejected() {

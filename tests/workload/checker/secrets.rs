@@ -1,7 +1,7 @@
 //! No lease secret and no key is anywhere but in answers.
 
+use super::super::history::History;
 use super::Violation;
-use crate::workload::history::History;
 
 pub fn check(history: &History) -> Vec<Violation> {
     let leaks = history.rest.leaks.iter();
@@ -10,8 +10,8 @@ pub fn check(history: &History) -> Vec<Violation> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::made::Made;
     use super::*;
-    use crate::workload::checker::made::Made;
 
     #[test]
     fn a_leak_is_rejected_and_none_accepted() {

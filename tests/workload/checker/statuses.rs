@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::super::history::{History, Moment};
 use super::{Observation, Says, Violation, observations};
-use crate::workload::history::{History, Moment};
 
 pub fn check(history: &History) -> Vec<Violation> {
     let mut rooms = BTreeMap::<usize, Vec<Observation>>::new();
@@ -76,9 +76,9 @@ fn check_room(mut observed: Vec<Observation>) -> Vec<Violation> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::made::Made;
+    use super::super::search::is_linearizable;
     use super::*;
-    use crate::workload::checker::made::Made;
-    use crate::workload::checker::search::is_linearizable;
 
     fn observation() -> impl Strategy<Value = Observation<'static>> {
         (0..14_u64, 0..5_u64, 1..4_u64, 0..4).prop_map(|(t0, length, term, kind)| {

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::super::history::{Answer, Asked, History, Moment, Seen};
 use super::{Violation, sightings};
-use crate::workload::history::{Answer, Asked, History, Moment, Seen};
 
 pub fn check(history: &History) -> Vec<Violation> {
     let mut violations = Vec::new();
@@ -59,8 +59,8 @@ pub fn check(history: &History) -> Vec<Violation> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::made::Made;
     use super::*;
-    use crate::workload::checker::made::Made;
 
     #[test]
     fn a_term_that_is_not_above_one_known_before_is_rejected() {

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use super::super::history::{History, Moment, SECOND, WatchEvent};
 use super::{Violation, is_calm, leases};
-use crate::workload::history::{History, Moment, SECOND, WatchEvent};
 
 /// A lease, or what a stream was open of it, that no stream leaves out, on one busy machine.
 const TOLD_AFTER: Moment = 2 * SECOND;
@@ -75,8 +75,8 @@ fn is_behind(history: &History, node: usize, won_at: Moment, ends: Moment) -> bo
 
 #[cfg(test)]
 mod tests {
+    use super::super::made::Made;
     use super::*;
-    use crate::workload::checker::made::Made;
 
     #[test]
     fn a_stream_that_goes_back_is_rejected() {
