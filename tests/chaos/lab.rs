@@ -1,22 +1,24 @@
 //! Three nodes, each in a network of its own on one bridge and, if asked for, on a disk of its own. Everything that
 //! is started here is ended here, however the run ends.
 
-use std::fs::File;
 use std::net::Ipv4Addr;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::brake::Brake;
 use crate::disk_image::{Disk, run};
 use crate::leaks::Search;
+use crate::network::{Network, ip};
+use crate::node::Node;
 use crate::outside::now;
 use crate::proxy::Proxies;
 use crate::wall::WallClock;
 use crate::workload::history::{Moment, SECOND};
+use crate::workload::outside::sleep;
 
 /// Set for a process that has a network and mounts of its own, which end with it.
 pub const INSIDE: &str = "QUORATE_CHAOS_INSIDE";
@@ -26,26 +28,6 @@ const CLOCKS: &str = "/dev/shm";
 /// Whether this process has a network and mounts of its own.
 pub fn is_apart() -> bool {
     std::env::var_os(INSIDE).is_some()
-}
-
-/// A process that keeps a network alive, and the two ends of the cable to it.
-struct Network {
-    keeper: Child,
-    end: String,
-    hardware_address: String,
-}
-
-pub struct Node {
-    pub name: String,
-    address: Ipv4Addr,
-    args: Vec<String>,
-    data_dir: PathBuf,
-    log: PathBuf,
-    child: Option<Child>,
-    network: Option<Network>,
-    pub disk: Option<Disk>,
-    pub brake: Option<Brake>,
-    wall_clock: Option<WallClock>,
 }
 
 /// What nodes are given, beyond processes and folders.
@@ -73,10 +55,6 @@ pub struct Lab {
 /// How many tracers a node sends to each other: so the sum of those that arrive says whose they are.
 pub fn tracers(from: usize) -> u64 {
     1 << from
-}
-
-fn binary() -> String {
-    std::env::var("QUORATE_CHAOS_BINARY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_quorate").to_owned())
 }
 
 impl Lab {
@@ -278,7 +256,7 @@ impl Lab {
             if now() > deadline {
                 return Err(format!("n{} has not ended within {} s", place + 1, limit / SECOND));
             }
-            crate::workload::clients::sleep(10_000).await;
+            sleep(10_000).await;
         }
     }
 
@@ -304,7 +282,7 @@ impl Lab {
             if ready {
                 return Some(now());
             }
-            crate::workload::clients::sleep(20_000).await;
+            sleep(20_000).await;
         }
         None
     }
@@ -323,7 +301,7 @@ impl Lab {
             if latest.is_some() || now() > deadline {
                 return latest.map(|(_, place)| place);
             }
-            crate::workload::clients::sleep(20_000).await;
+            sleep(20_000).await;
         }
     }
 
@@ -364,119 +342,4 @@ impl Drop for Lab {
             let _ = ip("link del chaos0");
         }
     }
-}
-
-impl Node {
-    fn start(&mut self) {
-        assert!(self.child.is_none(), "{} runs already", self.name);
-        let log = File::options().create(true).append(true).open(&self.log).unwrap();
-        let mut command = match &self.network {
-            // It becomes the program, so the process id is the node's.
-            Some(network) => {
-                let mut command = network.enter();
-                command.arg(binary());
-                command
-            }
-            None => Command::new(binary()),
-        };
-        command
-            .args(["serve", "--name", &self.name])
-            .args(["--listen", &format!("{}:7400", self.address)])
-            .args(["--peer-listen", &format!("{}:7401", self.address)])
-            .arg("--data-dir")
-            .arg(&self.data_dir)
-            .args(["--campaigns-per-minute", "1000000", "--max-watches-per-client", "1000"])
-            .args(&self.args)
-            .env("NO_COLOR", "1")
-            .env_remove("RUST_LOG")
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().unwrap())
-            .stderr(log);
-        if let Some(clock) = &self.wall_clock {
-            command.envs(clock.environment());
-        }
-        let child = command.spawn().unwrap();
-        if let Some(brake) = &self.brake {
-            brake.hold(child.id());
-        }
-        self.child = Some(child);
-    }
-
-    fn kill(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-
-    fn signal(&mut self, signal: Signal) {
-        let Some(child) = &self.child else { return };
-        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-        // It may have ended by itself a moment ago.
-        let _ = kill_process(pid, signal);
-    }
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
-impl Network {
-    fn make(name: &str, address: Ipv4Addr) -> Result<Network, String> {
-        let mut keep = Command::new("unshare");
-        keep.args(["--net", "sleep", "infinity"]).stdin(Stdio::null());
-        let keeper = keep.spawn().map_err(|error| error.to_string())?;
-        let (here, end) = (format!("to-{name}"), format!("eth-{name}"));
-        let mut network = Network { keeper, end: end.clone(), hardware_address: String::new() };
-        network.wait_until_apart()?;
-        // The network of a lab before this one takes its time to go, and its cable with it.
-        let _ = ip(&format!("link del {here}"));
-        ip(&format!("link add {here} type veth peer name {end}"))?;
-        ip(&format!("link set {end} netns {}", network.keeper.id()))?;
-        ip(&format!("link set {here} master chaos0 up"))?;
-        network.ip("link set lo up")?;
-        network.ip(&format!("addr add {address}/24 dev {end}"))?;
-        network.ip(&format!("link set {end} up"))?;
-        let shown = network.ip(&format!("-o link show {end}"))?;
-        let after = shown.split("link/ether ").nth(1).and_then(|rest| rest.split(' ').next());
-        after.ok_or("no hardware address")?.clone_into(&mut network.hardware_address);
-        Ok(network)
-    }
-
-    /// Waits until the keeper has left our network for its own.
-    fn wait_until_apart(&self) -> Result<(), String> {
-        let ours = std::fs::read_link("/proc/self/ns/net").map_err(|error| error.to_string())?;
-        for _ in 0..500 {
-            let theirs = std::fs::read_link(format!("/proc/{}/ns/net", self.keeper.id()));
-            if theirs.is_ok_and(|theirs| theirs != ours) {
-                return Ok(());
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Err("no network of its own for a node".to_owned())
-    }
-
-    /// What is to run in this network is added to it.
-    fn enter(&self) -> Command {
-        let mut command = Command::new("nsenter");
-        command.arg(format!("--net=/proc/{}/ns/net", self.keeper.id())).arg("--");
-        command
-    }
-
-    fn ip(&self, args: &str) -> Result<String, String> {
-        run(self.enter().arg("ip").args(args.split(' ')))
-    }
-}
-
-impl Drop for Network {
-    fn drop(&mut self) {
-        let _ = self.keeper.kill();
-        let _ = self.keeper.wait();
-    }
-}
-
-fn ip(args: &str) -> Result<String, String> {
-    run(Command::new("ip").args(args.split(' ')))
 }

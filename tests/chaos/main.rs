@@ -14,6 +14,8 @@ mod faults;
 mod lab;
 mod leaks;
 mod means;
+mod network;
+mod node;
 mod outside;
 mod panics;
 mod proxy;

@@ -6,8 +6,8 @@ use futures::future::{BoxFuture, ready};
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 
-use crate::workload::clients::{NoAnswer, Outside, Request};
 use crate::workload::history::{Moment, SECOND};
+use crate::workload::outside::{NoAnswer, Outside, Request};
 
 /// This machine's raw monotonic clock, which nothing changes.
 pub fn now() -> Moment {

@@ -12,10 +12,13 @@ use crate::leaks::Search;
 use crate::outside::{RealOutside, now};
 use crate::panics;
 use crate::workload::amounts::Amounts;
+use crate::workload::checker::outages::{is_served, longest_outage};
 use crate::workload::checker::{self, Verdict};
-use crate::workload::clients::{Crowd, Habits, KEY_CANARY, World, sleep};
+use crate::workload::crowd::{Crowd, Habits};
 use crate::workload::history::{Answer, Attempt, History, MILLI, Moment, SECOND, Sample, Seen};
+use crate::workload::outside::sleep;
 use crate::workload::rest::{REST_MAX, come_to_rest, report};
+use crate::workload::world::{KEY_CANARY, World};
 
 const ROOMS: usize = 8;
 /// A run in which more than this remains unknown proves too little.
@@ -91,7 +94,7 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
         let raft_elections = raft_term_after.saturating_sub(raft_term);
         let mut outage = 0;
         world.recorder.record(|history| {
-            outage = checker::longest_outage(history, is_changed, fault.from, now());
+            outage = longest_outage(history, is_changed, fault.from, now());
         });
         raft_elections_in_all += raft_elections;
         println!(
@@ -135,8 +138,8 @@ pub async fn run(scenario: Scenario, seed: u64, length: Moment) -> Result<Outcom
     history.rest = rest;
     history.attempts.sort_by_key(|attempt| attempt.t0);
     // Clients that have been told to end ask for little.
-    let longest = |is_one| checker::longest_outage(&history, is_one, began, closed);
-    let verdict = Verdict { longest_outage: longest(checker::is_served), ..checker::check(&history) };
+    let longest = |is_one| longest_outage(&history, is_one, began, closed);
+    let verdict = Verdict { longest_outage: longest(is_served), ..checker::check(&history) };
     let unchanged = longest(is_changed);
     if !verdict.violations.is_empty() {
         explain(&history, &verdict, &lab, &format!("{}-{seed}", scenario.name()));

@@ -27,6 +27,10 @@ pub fn simulated_micros() -> u64 {
     u64::try_from(elapsed.as_micros()).expect("simulations are short")
 }
 
+pub fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).expect("simulations are short")
+}
+
 impl SimulatedClock {
     pub fn new(origin: u64, rate_ppm: i64, wall_offset_ms: std::sync::Arc<AtomicI64>) -> Self {
         Self { origin, rate_ppm, stopped_at: AtomicU64::new(u64::MAX), stood: AtomicU64::new(0), wall_offset_ms }

@@ -8,20 +8,25 @@
 //! `QUORATE_LOG=debug` beside it shows what the nodes have to say, `QUORATE_SIMULATION_HISTORY=FILE` writes down what the
 //! clients saw.
 
+mod clients;
 mod clock;
+mod defect;
 mod disk;
 mod invariants;
 mod network;
 mod node;
+mod outcome;
 mod plan;
 mod run;
 mod scenarios;
+mod stage;
 #[path = "../workload/workload.rs"]
 mod workload;
 
 use std::process::{Command, ExitCode};
 
-use run::{Defect, run};
+use defect::Defect;
+use run::run;
 
 const SEED: &str = "QUORATE_SIMULATION_SEED";
 /// Names a file for all that the clients saw.

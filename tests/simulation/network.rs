@@ -21,8 +21,8 @@ use quorate::peer::{Carrier, CarryFailure, Delivered, Parcel, path};
 use turmoil::net::{TcpListener, TcpStream};
 
 use crate::clock::simulated_micros;
-use crate::workload::clients::{NoAnswer, Outside, Request};
 use crate::workload::history::Moment;
+use crate::workload::outside::{NoAnswer, Outside, Request};
 
 pub const CLIENT_PORT: u16 = 7400;
 pub const PEER_PORT: u16 = 7401;

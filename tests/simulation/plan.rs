@@ -8,7 +8,7 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 
 use crate::invariants::RATE_PPM_MAX;
-use crate::workload::clients::Habits;
+use crate::workload::crowd::Habits;
 use crate::workload::history::{MILLI, Moment, SECOND};
 
 /// How the nodes and their machines are.

@@ -10,10 +10,15 @@ use quorate::config::RaftTuning;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
+use crate::clients::Guest;
+use crate::outcome::Outcome;
 use crate::plan::{Act, Event, Plan};
-use crate::run::{Guest, Outcome, run_plan};
-use crate::workload::clients::{Habits, World, keep_watching, sleep};
+use crate::run::run_plan;
+use crate::workload::crowd::Habits;
 use crate::workload::history::{MILLI, SECOND};
+use crate::workload::outside::sleep;
+use crate::workload::watching::keep_watching;
+use crate::workload::world::World;
 
 type Scenario = fn() -> Outcome;
 

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::clients::{Client, Request, World, sleep};
+use super::client::Client;
 use super::history::{Answer, Asked, MILLI, Moment, Rest, SECOND, Seen};
+use super::outside::{Request, sleep};
+use super::world::World;
 
 /// How long nodes may take to stand alike and to serve, once nothing is done to them any more.
 pub const REST_MAX: Moment = 30 * SECOND;

@@ -3,6 +3,11 @@
 
 pub mod amounts;
 pub mod checker;
-pub mod clients;
+mod classify;
+pub mod client;
+pub mod crowd;
 pub mod history;
+pub mod outside;
 pub mod rest;
+pub mod watching;
+pub mod world;

@@ -5,12 +5,12 @@ use std::time::Duration;
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-use super::{ELECTION_MAX, Strike};
+use super::strike::{ELECTION_MAX, Strike};
 use crate::lab::{Lab, tracers};
 use crate::outside::now;
 use crate::proxy::Weather;
-use crate::workload::clients::sleep;
 use crate::workload::history::MILLI;
+use crate::workload::outside::sleep;
 
 pub async fn cut(lab: &mut Lab, leader: usize, follower: usize, random: &mut StdRng) -> Strike {
     let third = 3 - leader - follower;

@@ -3,11 +3,11 @@
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-use super::{ELECTION_MAX, Strike};
+use super::strike::{ELECTION_MAX, Strike};
 use crate::lab::Lab;
 use crate::outside::now;
-use crate::workload::clients::sleep;
 use crate::workload::history::{MILLI, Moment, SECOND};
+use crate::workload::outside::sleep;
 
 /// How long a node may take to show that its clock has jumped: the raft leader compares once a second.
 const SHOWN_MAX: Moment = 5 * SECOND;

@@ -9,11 +9,11 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rustix::process::Signal;
 
-use super::Strike;
+use super::strike::Strike;
 use crate::lab::Lab;
 use crate::outside::now;
-use crate::workload::clients::sleep;
 use crate::workload::history::{MILLI, Moment, SECOND};
+use crate::workload::outside::sleep;
 
 /// How long a node may go on with a disk that fails every write: the raft leader writes at least once a second, and
 /// what it ends with takes another second.

@@ -4,11 +4,11 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 use rustix::process::Signal;
 
-use super::{ELECTION_MAX, HEALING_MAX, Strike};
+use super::strike::{ELECTION_MAX, HEALING_MAX, Strike};
 use crate::lab::Lab;
 use crate::outside::now;
-use crate::workload::clients::sleep;
 use crate::workload::history::{MILLI, SECOND};
+use crate::workload::outside::sleep;
 
 pub async fn kill(lab: &mut Lab, leader: usize, follower: usize, random: &mut StdRng) -> Strike {
     let (name, killed) = match random.random_range(0..10) {

@@ -2,7 +2,8 @@
 //! while nothing is done to the nodes. A renewal that is answered has made the lease as long as it was asked to.
 
 use super::super::history::{Answer, Asked, Attempt, GUARD, History, LEASE, Moment, SECOND, Seen};
-use super::{Violation, is_calm};
+use super::calm::is_calm;
+use super::violation::Violation;
 
 /// Whoever waits for so long, at a time when all nodes serve, hears of an outcome, on one busy machine.
 const ANSWERED_WITHIN: Moment = 2 * SECOND;

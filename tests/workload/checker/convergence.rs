@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::history::History;
-use super::Violation;
+use super::violation::Violation;
 
 pub fn check(history: &History) -> Vec<Violation> {
     let mut digests = HashMap::new();

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use super::super::history::{Answer, GUARD, History, LEASE, Moment, Seen, WatchEvent};
-use super::{Lease, Says, Violation, leases, observations};
+use super::leases::{Lease, leases};
+use super::observations::{Says, observations};
+use super::violation::Violation;
 
 pub fn check(history: &History) -> Vec<Violation> {
     let mut violations = Vec::new();

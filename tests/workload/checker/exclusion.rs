@@ -8,7 +8,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::super::history::{Answer, Asked, History, Moment};
-use super::{Violation, leases};
+use super::leases::leases;
+use super::violation::Violation;
 
 /// Also gives the smallest time between two beliefs.
 pub fn check(history: &History) -> (Vec<Violation>, Option<i64>) {

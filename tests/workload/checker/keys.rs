@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::super::history::{Answer, Asked, History, LEASE, Moment, Seen};
-use super::{Violation, sightings};
+use super::observations::sightings;
+use super::violation::Violation;
 
 /// What was tried with one key.
 #[derive(Debug, Default)]

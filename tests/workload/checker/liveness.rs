@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::super::history::{History, MILLI, Moment, SECOND};
-use super::{Says, Violation, disturbed, leases, observations};
+use super::calm::disturbed;
+use super::leases::leases;
+use super::observations::{Says, observations};
+use super::violation::Violation;
 
 /// A lease that nobody may hold any more is shown no longer than this: its end is put into the log as soon as it is
 /// due, on one busy machine.

@@ -1,7 +1,7 @@
 //! A node that cannot reach a quorum confirms nothing.
 
 use super::super::history::{Answer, Asked, History};
-use super::Violation;
+use super::violation::Violation;
 
 pub fn check(history: &History) -> Vec<Violation> {
     let mut violations = Vec::new();

@@ -1,7 +1,7 @@
 //! A second opinion on [`super::statuses`]: tries every order of a few answers that real time allows (as Wing and Gong
 //! did), on a room that is a variable. Slow, and so obvious that it needs no argument.
 
-use super::{Observation, Says};
+use super::observations::{Observation, Says};
 
 /// How a room stands.
 #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
 //! No lease secret and no key is anywhere but in answers.
 
 use super::super::history::History;
-use super::Violation;
+use super::violation::Violation;
 
 pub fn check(history: &History) -> Vec<Violation> {
     let leaks = history.rest.leaks.iter();

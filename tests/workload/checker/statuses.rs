@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::super::history::{History, Moment};
-use super::{Observation, Says, Violation, observations};
+use super::observations::{Observation, Says, observations};
+use super::violation::Violation;
 
 pub fn check(history: &History) -> Vec<Violation> {
     let mut rooms = BTreeMap::<usize, Vec<Observation>>::new();

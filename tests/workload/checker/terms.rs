@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::super::history::{Answer, Asked, History, Moment, Seen};
-use super::{Violation, sightings};
+use super::observations::sightings;
+use super::violation::Violation;
 
 pub fn check(history: &History) -> Vec<Violation> {
     let mut violations = Vec::new();

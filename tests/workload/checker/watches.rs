@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 
 use super::super::history::{History, Moment, SECOND, WatchEvent};
-use super::{Violation, is_calm, leases};
+use super::calm::is_calm;
+use super::leases::leases;
+use super::violation::Violation;
 
 /// A lease, or what a stream was open of it, that no stream leaves out, on one busy machine.
 const TOLD_AFTER: Moment = 2 * SECOND;

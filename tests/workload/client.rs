@@ -1,63 +1,25 @@
-//! Those who use the cluster meanwhile: contenders that hold and give up rooms, readers, watchers.
+//! One client: a contender that holds and gives up a room, or a reader.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use futures::StreamExt;
-use futures::future::BoxFuture;
-use futures::stream::BoxStream;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
 
-use super::history::{Answer, Asked, Attempt, LEASE, MILLI, Moment, Recorder, SECOND, Seen, Stop, WatchEvent};
+use super::classify::classify;
+use super::history::{Answer, Asked, Attempt, LEASE, MILLI, Moment, SECOND, Seen, Stop};
+use super::outside::{NoAnswer, Request, sleep};
+use super::world::{KEY_CANARY, World};
 
-/// One request to a node.
-pub struct Request {
-    pub node: usize,
-    pub is_post: bool,
-    pub path: String,
-    pub idempotency_key: Option<String>,
-    pub body: Value,
+impl World {
+    pub fn client(self: &Arc<Self>) -> Client {
+        let id = self.next_client.fetch_add(1, Ordering::SeqCst);
+        let random = StdRng::seed_from_u64(self.seed.wrapping_mul(1_000_003).wrapping_add(id.into()));
+        Client { world: self.clone(), id, random, node: id as usize % self.nodes, keys: 0 }
+    }
 }
-
-/// Why there is no whole answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoAnswer {
-    /// Nothing was sent.
-    NoConnection,
-    /// Something was, and anything may come of it.
-    Unknown,
-}
-
-/// How clients reach nodes, and which clock they have: real ones or simulated ones. A request whose future is dropped
-/// is one whose client hangs up.
-pub trait Outside: Send + Sync + 'static {
-    fn now(&self) -> Moment;
-    /// Status and body.
-    fn ask(&self, request: Request) -> BoxFuture<'static, Result<(u16, Vec<u8>), NoAnswer>>;
-    /// The bytes of a watch stream, as they come.
-    fn watch(&self, node: usize, path: String) -> BoxFuture<'static, Option<BoxStream<'static, Vec<u8>>>>;
-}
-
-/// What all clients share.
-pub struct World {
-    pub nodes: usize,
-    pub rooms: Vec<String>,
-    pub seed: u64,
-    pub recorder: Recorder,
-    /// Everybody finishes what they do, and holders resign.
-    pub closing: AtomicBool,
-    pub outside: Box<dyn Outside>,
-    pub secrets: std::sync::Mutex<Vec<String>>,
-    next_client: AtomicU32,
-    next_stream: AtomicU64,
-}
-
-/// Every key begins so, so that a key that leaks is found.
-pub const KEY_CANARY: &str = "canary-key-of-";
 
 /// How long one key is tried before its contender starts anew: short enough that no try of it can win a second
 /// lease after the end of a first one that nobody heard of.
@@ -65,36 +27,6 @@ const KEY_LIFE: Moment = 4 * SECOND;
 
 /// Longer than a node tries before it says that it can't decide, or doesn't know.
 const PATIENCE_MAX: Moment = 6 * SECOND;
-
-impl World {
-    pub fn new(outside: impl Outside, nodes: usize, rooms: usize, seed: u64) -> Arc<World> {
-        Arc::new(World {
-            nodes,
-            rooms: (0..rooms).map(|room| format!("chaos-room-{room}")).collect(),
-            seed,
-            recorder: Recorder::default(),
-            closing: AtomicBool::new(false),
-            outside: Box::new(outside),
-            secrets: std::sync::Mutex::default(),
-            next_client: AtomicU32::new(1),
-            next_stream: AtomicU64::new(1),
-        })
-    }
-
-    pub fn now(&self) -> Moment {
-        self.outside.now()
-    }
-
-    pub fn is_closing(&self) -> bool {
-        self.closing.load(Ordering::SeqCst)
-    }
-
-    pub fn client(self: &Arc<Self>) -> Client {
-        let id = self.next_client.fetch_add(1, Ordering::SeqCst);
-        let random = StdRng::seed_from_u64(self.seed.wrapping_mul(1_000_003).wrapping_add(id.into()));
-        Client { world: self.clone(), id, random, node: id as usize % self.nodes, keys: 0 }
-    }
-}
 
 /// One client, that does one thing at a time and goes to another node when one doesn't serve it.
 pub struct Client {
@@ -356,154 +288,5 @@ impl Client {
             let pause = self.between(30, 100) * MILLI;
             sleep(pause).await;
         }
-    }
-}
-
-/// How the contenders for a room go about it.
-#[derive(Debug, Clone)]
-pub struct Habits {
-    /// For how long each of them waits for the room, in seconds; 0 for one that doesn't.
-    pub waits_seconds: Vec<u64>,
-    /// How long they rest at most before they want it again. The longer, the more often it is vacant.
-    pub rest_max: Moment,
-}
-
-/// Those who use the cluster: some contend for each room, and some of these wait for it; some read; and each room is
-/// watched on each node, which observers do until they are dropped.
-pub struct Crowd {
-    pub clients: JoinSet<()>,
-    pub observers: JoinSet<()>,
-    /// The watch streams that are open, by their numbers; 0 for one that isn't.
-    pub open: Vec<Arc<AtomicU64>>,
-}
-
-impl Crowd {
-    /// Has them begin. The last of the world's rooms is left to others.
-    pub fn enter(world: &Arc<World>, habits: &Habits, readers: usize) -> Crowd {
-        let mut crowd = Crowd { clients: JoinSet::new(), observers: JoinSet::new(), open: Vec::new() };
-        for room in 0..world.rooms.len() - 1 {
-            for wait_seconds in &habits.waits_seconds {
-                crowd.clients.spawn(world.client().contend(room, *wait_seconds, habits.rest_max));
-            }
-            for node in 0..world.nodes {
-                let stream = Arc::new(AtomicU64::new(0));
-                crowd.open.push(stream.clone());
-                crowd.observers.spawn(keep_watching(world.clone(), node, room, stream));
-            }
-        }
-        for _ in 0..readers {
-            crowd.clients.spawn(world.client().keep_reading());
-        }
-        crowd
-    }
-
-    /// Waits until all clients have ended, once the world is closing. Whether they did.
-    pub async fn leave(&mut self) -> bool {
-        let all_end = async {
-            while let Some(ended) = self.clients.join_next().await {
-                ended.expect("no client gives up");
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(40), all_end).await.is_ok()
-    }
-}
-
-/// Watches a room on a node for ever, one stream after the other. `open` names the stream while it is open.
-pub async fn keep_watching(world: Arc<World>, node: usize, room: usize, open: Arc<AtomicU64>) {
-    let path = format!("/elections/{}/watch", world.rooms[room]);
-    loop {
-        if let Some(mut chunks) = world.outside.watch(node, path.clone()).await {
-            let stream = world.next_stream.fetch_add(1, Ordering::SeqCst);
-            let mut text = String::new();
-            while let Some(chunk) = chunks.next().await {
-                let at = world.now();
-                text.push_str(&String::from_utf8_lossy(&chunk));
-                while let Some((event, rest)) = text.split_once("\n\n").map(|(a, b)| (a.to_owned(), b.to_owned())) {
-                    text = rest;
-                    let Some(data) = event.lines().find_map(|line| line.strip_prefix("data: ")) else { continue };
-                    let data: Value = serde_json::from_str(data).expect("an event's data is JSON");
-                    let leader = data.get("leader").expect("an event names a leader, or nobody");
-                    let held = (!leader.is_null()).then(|| {
-                        let name = leader["candidate_id"].as_str().expect("a leader has a name").to_owned();
-                        (name, leader["term"].as_u64().expect("a leader has a term"))
-                    });
-                    world.recorder.record(|history| {
-                        history.events.push(WatchEvent { stream, node, room, at, held });
-                    });
-                    open.store(stream, Ordering::SeqCst);
-                }
-            }
-            open.store(0, Ordering::SeqCst);
-            let ended = world.now();
-            world.recorder.record(|history| {
-                history.stream_ends.insert(stream, ended);
-            });
-        }
-        sleep(300 * MILLI).await;
-    }
-}
-
-fn classify(asked: Asked, status: u16, body: Option<&Value>) -> Answer {
-    let Some(body) = body else { return Answer::Unknown };
-    match status {
-        200..=299 => seen(asked, body).map_or(Answer::Unknown, Answer::Ok),
-        404 if body["code"] == "lease_not_current" => Answer::NotHolder,
-        400 | 401 | 403 | 404 | 409 | 429 => Answer::No,
-        503 if body["code"] == "unavailable" => Answer::No,
-        _ => Answer::Unknown,
-    }
-}
-
-fn seen(asked: Asked, body: &Value) -> Option<Seen> {
-    if let Asked::Resign { .. } = asked {
-        return Some(Seen::Resigned { term: body["previous_term"].as_u64()? });
-    }
-    if body["status"] == "vacant" {
-        return Some(Seen::Vacant);
-    }
-    let term = body["leader"]["term"].as_u64()?;
-    if body["leader_token"].is_string() {
-        return Some(Seen::Won { term, valid_for: body["valid_for_ms"].as_u64()? * MILLI });
-    }
-    Some(Seen::Held { holder: body["leader"]["candidate_id"].as_str()?.to_owned(), term })
-}
-
-pub async fn sleep(duration: Moment) {
-    tokio::time::sleep(Duration::from_micros(duration)).await;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of(status: u16, body: Value) -> Answer {
-        classify(Asked::Renew { term: 5 }, status, Some(&body))
-    }
-
-    #[test]
-    fn only_a_documented_no_is_a_no() {
-        for status in [400, 401, 403, 404, 409, 429] {
-            assert_eq!(of(status, json!({"code": "x"})), Answer::No);
-        }
-        assert_eq!(of(404, json!({"code": "lease_not_current"})), Answer::NotHolder);
-        assert_eq!(of(503, json!({"code": "unavailable"})), Answer::No);
-    }
-
-    #[test]
-    fn what_may_have_been_done_is_unknown() {
-        assert_eq!(of(503, json!({"code": "outcome_unknown"})), Answer::Unknown);
-        assert_eq!(of(500, json!({"code": "internal_error"})), Answer::Unknown);
-        assert_eq!(of(502, json!({})), Answer::Unknown);
-        assert_eq!(of(200, json!({"status": "leader"})), Answer::Unknown);
-        assert_eq!(classify(Asked::Campaign, 0, None), Answer::Unknown);
-    }
-
-    #[test]
-    fn what_is_complete_is_understood() {
-        let body = json!({"status": "leader", "leader": {"candidate_id": "a", "term": 7}, "leader_token": "t", "valid_for_ms": 5});
-        assert_eq!(of(200, body), Answer::Ok(Seen::Won { term: 7, valid_for: 5 * MILLI }));
-        let resigned = classify(Asked::Resign { term: 7 }, 200, Some(&json!({"status": "vacant", "previous_term": 7})));
-        assert_eq!(resigned, Answer::Ok(Seen::Resigned { term: 7 }));
-        assert_eq!(of(200, json!({"status": "vacant"})), Answer::Ok(Seen::Vacant));
     }
 }
