@@ -1,4 +1,4 @@
-//! What is done to the nodes, by a schedule that a seed draws.
+//! The faults that a run injects. A seed draws which ones, and for how long.
 
 mod cables;
 mod clocks;

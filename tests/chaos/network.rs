@@ -1,4 +1,4 @@
-//! A network of its own for a node, and the cable to it.
+//! A network namespace for a node, with a cable that connects it to the bridge.
 
 use std::net::Ipv4Addr;
 use std::process::{Child, Command, Stdio};
@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use crate::disk_image::run;
 
-/// A process that keeps a network alive, and the two ends of the cable to it.
+/// A network namespace. It lives as long as its keeper.
 pub struct Network {
+    /// A process that only keeps the namespace alive.
     pub keeper: Child,
+    /// The name of the cable's end inside.
     pub end: String,
     pub hardware_address: String,
 }
@@ -21,7 +23,7 @@ impl Network {
         let (here, end) = (format!("to-{name}"), format!("eth-{name}"));
         let mut network = Network { keeper, end: end.clone(), hardware_address: String::new() };
         network.wait_until_apart()?;
-        // The network of a lab before this one takes its time to go, and its cable with it.
+        // The network of an earlier lab may still be there for a moment, with its cable.
         let _ = ip(&format!("link del {here}"));
         ip(&format!("link add {here} type veth peer name {end}"))?;
         ip(&format!("link set {end} netns {}", network.keeper.id()))?;
@@ -35,7 +37,7 @@ impl Network {
         Ok(network)
     }
 
-    /// Waits until the keeper has left our network for its own.
+    /// Waits until the keeper is in a network of its own.
     fn wait_until_apart(&self) -> Result<(), String> {
         let ours = std::fs::read_link("/proc/self/ns/net").map_err(|error| error.to_string())?;
         for _ in 0..500 {
@@ -45,10 +47,10 @@ impl Network {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        Err("no network of its own for a node".to_owned())
+        Err("a node got no network of its own within 5 s".to_owned())
     }
 
-    /// What is to run in this network is added to it.
+    /// A command that runs its arguments in this network.
     pub fn enter(&self) -> Command {
         let mut command = Command::new("nsenter");
         command.arg(format!("--net=/proc/{}/ns/net", self.keeper.id())).arg("--");
@@ -67,6 +69,7 @@ impl Drop for Network {
     }
 }
 
+/// Runs `ip` in the network of this process.
 pub fn ip(args: &str) -> Result<String, String> {
     run(Command::new("ip").args(args.split(' ')))
 }

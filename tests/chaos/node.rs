@@ -1,4 +1,4 @@
-//! The process of a node.
+//! One real node: its process, and what that process has for itself.
 
 use std::fs::File;
 use std::net::Ipv4Addr;
@@ -27,10 +27,10 @@ pub struct Node {
 
 impl Node {
     pub fn start(&mut self) {
-        assert!(self.child.is_none(), "{} runs already", self.name);
+        assert!(self.child.is_none(), "{} is already running", self.name);
         let log = File::options().create(true).append(true).open(&self.log).unwrap();
         let mut command = match &self.network {
-            // It becomes the program, so the process id is the node's.
+            // `nsenter` executes the program in place of itself, so the process id is the node's.
             Some(network) => {
                 let mut command = network.enter();
                 command.arg(binary());
@@ -56,7 +56,7 @@ impl Node {
         }
         let child = command.spawn().unwrap();
         if let Some(brake) = &self.brake {
-            brake.hold(child.id());
+            brake.add(child.id());
         }
         self.child = Some(child);
     }
@@ -71,7 +71,7 @@ impl Node {
     pub fn signal(&mut self, signal: Signal) {
         let Some(child) = &self.child else { return };
         let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-        // It may have ended by itself a moment ago.
+        // An error means that the process has ended by itself a moment ago.
         let _ = kill_process(pid, signal);
     }
 }

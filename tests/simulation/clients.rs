@@ -1,4 +1,4 @@
-//! The host of the clients.
+//! The simulated host on which all clients run.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,20 +12,20 @@ use crate::workload::outside::sleep;
 use crate::workload::rest::come_to_rest;
 use crate::workload::world::World;
 
-/// What the clients' side and the faults' side tell each other.
+/// What the clients and the injection of faults tell each other.
 #[derive(Default)]
 pub struct Signals {
-    /// One node has been taken away for good.
+    /// Set when one node has been taken away for good.
     pub gone: AtomicBool,
-    /// The clients have come to rest; a node may be taken away.
+    /// Set when the clients have come to rest. Then a node may be taken away.
     pub rested: AtomicBool,
     pub rest: Mutex<Option<Rest>>,
 }
 
-/// A client with something special to do, beside the others. The last of the world's rooms is its own.
+/// A client of a scenario, beside the usual ones. It uses the last of the world's rooms.
 pub type Guest = fn(Arc<World>) -> BoxFuture<'static, ()>;
 
-/// All clients, on a host of their own.
+/// Runs all clients until the end of the run.
 pub async fn use_the_cluster(
     world: Arc<World>,
     signals: Arc<Signals>,
@@ -46,7 +46,7 @@ pub async fn use_the_cluster(
     let in_time = crowd.leave().await;
     let mut rest = come_to_rest(&world, &[0, 1, 2], &crowd.open).await;
     if !in_time {
-        rest.not_served.push("clients that do not end".to_owned());
+        rest.not_served.push("clients do not end".to_owned());
     }
     signals.rested.store(true, Ordering::Relaxed);
     if let Some(gone) = plan.gone_at_last {

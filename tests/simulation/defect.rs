@@ -1,20 +1,21 @@
-//! Machines that break what the promises rest on.
+//! Machines that break what the nodes rely on, to show that the checks notice it.
 
-/// A machine that breaks what the promises rest on. Each must be noticed.
+/// Something that is wrong with all machines. The checks must notice each of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Defect {
     /// Disks that only pretend to flush the log.
     ForgetfulDisks,
-    /// Clocks that run at one and a half times their speed.
+    /// Clocks that run 1.5 times as fast as real time.
     FastClocks,
 }
 
 impl Defect {
+    /// The defect with the name that `QUORATE_SIMULATION_DEFECT` takes.
     pub fn named(name: &str) -> Defect {
         match name {
             "forgetful-disks" => Defect::ForgetfulDisks,
             "fast-clocks" => Defect::FastClocks,
-            _ => panic!("no defect {name}"),
+            _ => panic!("there is no defect {name}, only forgetful-disks and fast-clocks"),
         }
     }
 }

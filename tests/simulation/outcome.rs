@@ -1,4 +1,4 @@
-//! What came of a seed.
+//! The result of one run.
 
 use std::collections::BTreeMap;
 
@@ -8,26 +8,30 @@ use crate::workload::amounts::Amounts;
 use crate::workload::checker::Verdict;
 use crate::workload::history::{History, MILLI, Moment};
 
-/// What came of a seed.
+/// What one run has shown.
 pub struct Outcome {
     pub seed: u64,
+    /// How long the run took, in simulated time.
     pub simulated: Moment,
+    /// How many faults of each kind were injected.
     pub faults: BTreeMap<&'static str, usize>,
+    /// How many raft terms had a raft leader.
     pub reigns: usize,
+    /// How many processes were started.
     pub starts: u64,
-    /// Snapshots that a raft follower took over.
+    /// How many snapshots were sent successfully.
     pub snapshots_sent: u64,
     pub verdict: Verdict,
-    /// Broken promises, of clients' histories and of nodes' states.
+    /// Broken promises, in the history of the clients and in the states of the nodes.
     pub violations: Vec<String>,
-    /// What the clients saw, and what was done to the nodes.
+    /// What the clients saw, and which faults were injected.
     pub history: History,
-    /// Of everything that was seen. The same seed gives the same.
+    /// A digest of the history. The same seed must give the same digest.
     pub trace: String,
 }
 
 impl Outcome {
-    /// One line that `scripts/simulate` can add up.
+    /// One line of JSON, which `scripts/simulate` adds up.
     pub fn line(&self) -> String {
         let verdict = &self.verdict;
         let late = |percent| verdict.late_percentile(percent).unwrap_or(0) / MILLI;
@@ -51,9 +55,10 @@ impl Outcome {
     }
 }
 
+/// Why too little happened to prove anything, if so.
 pub fn too_weak(history: &History, verdict: &Verdict) -> Option<String> {
     let Amounts { won, renewed, resigned, events, samples } = Amounts::of(history);
-    // Where everybody takes their time, it may be that nobody holds a room for long enough to renew.
+    // With slow contenders it may be that no holder keeps a room for long enough to renew.
     let amounts = [won, renewed + resigned, events, samples, history.faults.len()];
     let too_few = amounts.contains(&0) || verdict.operations < 100;
     let Verdict { operations, unknown, .. } = verdict;
@@ -64,6 +69,7 @@ pub fn too_weak(history: &History, verdict: &Verdict) -> Option<String> {
     })
 }
 
+/// A digest of everything in the history.
 pub fn trace(history: &History) -> String {
     let mut hash = Sha256::new();
     let mut add = |what: String| hash.update(what);

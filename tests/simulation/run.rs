@@ -1,6 +1,5 @@
-//! One seed: nodes, clients, faults, rest, verdict. All in one thread and in simulated time.
+//! One run: starts nodes and clients, injects faults, and checks the history. All of it in one thread and in simulated time.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,23 +8,22 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use crate::clients::{Guest, Signals, use_the_cluster};
-use crate::clock::micros;
 use crate::defect::Defect;
-use crate::invariants::Invariants;
 use crate::network::{SimulatedOutside, host};
 use crate::node::Machine;
 use crate::outcome::{Outcome, too_weak, trace};
 use crate::plan::Plan;
 use crate::stage::Stage;
 use crate::workload::checker;
+use crate::workload::history::History;
 use crate::workload::world::World;
 
-/// More simulated time than any seed takes; one that takes more does not come to an end.
+/// More simulated time than any run needs. A run that takes longer hangs.
 const DURATION_MAX: Duration = Duration::from_secs(900);
-/// In steps of this time goes on; what happens within one step has an order all the same.
+/// Simulated time goes on in steps of this length. What happens within one step still has an order.
 const TICK: Duration = Duration::from_millis(2);
 
-/// Runs a seed to its end.
+/// Runs a seed.
 pub fn run(seed: u64, defect: Option<Defect>) -> Outcome {
     let mut random = StdRng::seed_from_u64(seed);
     let mut plan = Plan::draw(&mut random);
@@ -35,7 +33,7 @@ pub fn run(seed: u64, defect: Option<Defect>) -> Outcome {
     run_plan(seed, random, plan, defect, None)
 }
 
-/// Runs a plan to its end; all that it leaves open follows from `random`.
+/// Runs a plan. Everything that the plan leaves open follows from `random`.
 pub fn run_plan(seed: u64, mut random: StdRng, plan: Plan, defect: Option<Defect>, guest: Option<Guest>) -> Outcome {
     quorate::random::seed_thread(random.random());
     let folder = memory_folder();
@@ -64,26 +62,18 @@ pub fn run_plan(seed: u64, mut random: StdRng, plan: Plan, defect: Option<Defect
     let founded = Arc::new(AtomicBool::new(false));
     sim.client("clients", use_the_cluster(world.clone(), signals.clone(), founded.clone(), plan.clone(), guest));
 
-    let mut stage = Stage {
-        sim,
-        machines,
-        random,
-        plan,
-        world: world.clone(),
-        doing: Vec::new(),
-        revive_at: [None; 3],
-        failing: [false; 3],
-        invariants: Invariants::default(),
-        faults: BTreeMap::new(),
-        trouble: Vec::new(),
-        finished: false,
-    };
+    let mut stage = Stage::new(sim, machines, random, plan, world.clone());
     stage.play(&signals, &founded);
 
     let mut history = world.recorder.take();
     history.rest = signals.rest.lock().unwrap().take().unwrap_or_default();
+    history.attempts.sort_by_key(|attempt| attempt.sent_at);
+    outcome(seed, history, stage)
+}
+
+/// Checks what a run has shown.
+fn outcome(seed: u64, mut history: History, mut stage: Stage) -> Outcome {
     history.rest.not_served.append(&mut stage.trouble);
-    history.attempts.sort_by_key(|attempt| attempt.t0);
     let verdict = checker::check(&history);
     let mut violations: Vec<String> = verdict.violations.iter().map(ToString::to_string).collect();
     violations.append(&mut stage.invariants.violations);
@@ -93,11 +83,11 @@ pub fn run_plan(seed: u64, mut random: StdRng, plan: Plan, defect: Option<Defect
     }
     Outcome {
         seed,
-        simulated: micros(stage.sim.elapsed()),
-        faults: stage.faults,
+        simulated: stage.now(),
         reigns: stage.invariants.reigns(),
         starts: stage.machines.iter().map(|machine| machine.starts.load(Ordering::Relaxed)).sum(),
         snapshots_sent: stage.machines.iter().map(|machine| machine.snapshots_sent.load(Ordering::Relaxed)).sum(),
+        faults: stage.faults,
         verdict,
         violations,
         trace: trace(&history),
@@ -105,7 +95,7 @@ pub fn run_plan(seed: u64, mut random: StdRng, plan: Plan, defect: Option<Defect
     }
 }
 
-/// Files in memory, where there is such a place: what a disk would cost is simulated.
+/// A folder in memory, if this machine has one. What a disk costs is simulated, so it need not cost real time.
 fn memory_folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder for the disks")
 }

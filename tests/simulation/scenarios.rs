@@ -14,6 +14,7 @@ use crate::clients::Guest;
 use crate::outcome::Outcome;
 use crate::plan::{Act, Event, Plan};
 use crate::run::run_plan;
+use crate::workload::client::Client;
 use crate::workload::crowd::Habits;
 use crate::workload::history::{MILLI, SECOND};
 use crate::workload::outside::sleep;
@@ -90,7 +91,7 @@ fn hang_up_and_come_again(world: Arc<World>) -> BoxFuture<'static, ()> {
         let room = world.rooms.len() - 1;
         // The node is cut off two seconds after the foundation.
         sleep(2_100 * MILLI).await;
-        let mut client = world.client().at(CUT_OFF);
+        let mut client = Client::new(&world).at(CUT_OFF);
         let holding = client.campaign(room, 10, Some(1_200 * MILLI)).await.expect("nobody else wants this room");
         assert!(client.resign(&holding).await, "two nodes serve");
         sleep(6 * SECOND).await;

@@ -1,11 +1,15 @@
-//! Checks a history. Each promise has a file, with a history that it must reject and one that it must accept.
+//! The checker: compares a history with what is promised. Each promise has a file. Its tests show a history that the
+//! check rejects and one that it accepts.
 //!
-//! Statuses are checked for linearizability room by room. Terms order the grants, so no search is needed: a room
-//! goes from *held under T* to *vacant* or to *held under a higher T*, and never back; two answers contradict each
-//! other only if one ended before the other began, or if both ended one lease. A property test compares that with a
-//! search through all orders (`search`) on random answers. Not checked: the content of the log itself (the state digests
-//! stand for it), metadata, and `consistency=local` reads beyond their terms. An unknown outcome is open for ever: it may
-//! explain what is seen later, and never contradicts anything.
+//! Answers about one room are checked for linearizability. Terms order the grants, so no search is needed. A room goes
+//! from *occupied under term T* to *vacant*, or to *occupied under a higher term*, and never back. So two answers
+//! contradict each other only if one came before the other was asked for, or if both ended the same lease. A property test
+//! compares this with a search through all orders (`search`) on random answers.
+//!
+//! An unknown outcome stays open for ever. It may explain a later answer, and never contradicts one.
+//!
+//! Not checked are the content of the raft log itself (the state digests stand for it), metadata, and anything but the
+//! terms in answers to `consistency=local` reads.
 
 mod answers;
 mod calm;

@@ -1,7 +1,6 @@
-//! One client: a contender that holds and gives up a room, or a reader.
+//! A client: a contender that wins, holds and gives up a room, or a reader.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rand::rngs::StdRng;
@@ -13,27 +12,21 @@ use super::history::{Answer, Asked, Attempt, LEASE, MILLI, Moment, SECOND, Seen,
 use super::outside::{NoAnswer, Request, sleep};
 use super::world::{KEY_CANARY, World};
 
-impl World {
-    pub fn client(self: &Arc<Self>) -> Client {
-        let id = self.next_client.fetch_add(1, Ordering::SeqCst);
-        let random = StdRng::seed_from_u64(self.seed.wrapping_mul(1_000_003).wrapping_add(id.into()));
-        Client { world: self.clone(), id, random, node: id as usize % self.nodes, keys: 0 }
-    }
-}
-
-/// How long one key is tried before its contender starts anew: short enough that no try of it can win a second
-/// lease after the end of a first one that nobody heard of.
+/// How long a contender retries with one key. An earlier try may have won a lease without the contender's knowledge. This
+/// is short enough that no later try can win a second one after the end of that lease.
 const KEY_LIFE: Moment = 4 * SECOND;
 
-/// Longer than a node tries before it says that it can't decide, or doesn't know.
+/// Longer than a node takes to answer that it can't decide, or that the outcome is unknown.
 const PATIENCE_MAX: Moment = 6 * SECOND;
 
-/// One client, that does one thing at a time and goes to another node when one doesn't serve it.
+/// One client. It sends one request at a time, and goes to another node if one doesn't serve it.
 pub struct Client {
     world: Arc<World>,
     id: u32,
     random: StdRng,
+    /// The node to which it sends its next request.
     node: usize,
+    /// How many keys it has made.
     keys: u32,
 }
 
@@ -43,12 +36,12 @@ pub struct Holding {
     holder: String,
     pub term: u64,
     secret: String,
-    /// When to have stopped, by the holder's clock.
+    /// When the holder must have stopped acting.
     deadline: Moment,
 }
 
-/// One answer, and what is in it that no history holds.
-struct Told {
+/// One answer, with the parts that a history doesn't hold.
+struct FullAnswer {
     answer: Answer,
     sent: Moment,
     secret: Option<String>,
@@ -56,6 +49,13 @@ struct Told {
 }
 
 impl Client {
+    pub fn new(world: &Arc<World>) -> Client {
+        let id = world.next_client();
+        let random = StdRng::seed_from_u64(world.seed.wrapping_mul(1_000_003).wrapping_add(id.into()));
+        Client { world: world.clone(), id, random, node: id as usize % world.nodes, keys: 0 }
+    }
+
+    /// The same client, which sends its next request to this node.
     pub fn at(mut self, node: usize) -> Client {
         self.node = node;
         self
@@ -65,21 +65,31 @@ impl Client {
         self.world.now()
     }
 
-    fn elsewhere(&mut self) {
+    /// Takes the next node for the next request.
+    fn go_elsewhere(&mut self) {
         self.node = (self.node + 1) % self.world.nodes;
     }
 
+    /// A random duration.
     fn between(&mut self, from: Moment, to: Moment) -> Moment {
         self.random.random_range(from..=to)
     }
 
-    /// Mostly a bit of time; now and then more than a node takes to say that it can't decide.
+    /// How long to wait for an answer: `long` in three of ten cases, `short` otherwise.
     fn patience(&mut self, short: Moment, long: Moment) -> Moment {
         if self.random.random_bool(0.3) { long } else { short }
     }
 
-    /// Sends one request, waits for the whole answer and records both.
-    async fn ask(&mut self, holder: &str, attempt: u32, room: usize, asked: Asked, body: Value, limit: Moment) -> Told {
+    /// Sends one request, waits for the complete answer, and records both.
+    async fn ask(
+        &mut self,
+        holder: &str,
+        attempt: u32,
+        room: usize,
+        asked: Asked,
+        body: Value,
+        limit: Moment,
+    ) -> FullAnswer {
         let base = format!("/elections/{}", self.world.rooms[room]);
         let (is_post, path) = match asked {
             Asked::Campaign => (true, format!("{base}/campaign")),
@@ -100,11 +110,11 @@ impl Client {
             Err(_) => (0, None),
         };
         let no_connection = answered == Err(NoAnswer::NoConnection);
-        let answer = if no_connection { Answer::No } else { classify(asked, status, body.as_ref()) };
+        let answer = if no_connection { Answer::NothingDone } else { classify(asked, status, body.as_ref()) };
         let body = body.unwrap_or_default();
         let retry_after = body["retry_after_ms"].as_u64().map(|millis| millis * MILLI);
         let secret = body["leader_token"].as_str().map(str::to_owned);
-        let t1 = (answer != Answer::Unknown).then_some(received);
+        let answered_at = (answer != Answer::Unknown).then_some(received);
         self.world.recorder.record(|history| {
             history.attempts.push(Attempt {
                 client: self.id,
@@ -113,8 +123,8 @@ impl Client {
                 node: self.node,
                 room,
                 asked,
-                t0: sent,
-                t1,
+                sent_at: sent,
+                answered_at,
                 answer: answer.clone(),
                 hangs_up: sent + limit,
                 waits,
@@ -122,11 +132,16 @@ impl Client {
                 retry_after,
             });
         });
-        Told { answer, sent, secret, retry_after }
+        FullAnswer { answer, sent, secret, retry_after }
     }
 
-    /// Campaigns with a fresh key until the room is won, lost, or the key is given up. One who waits may hang up on its
-    /// first node after `first`: in haste, while that one is likely to be winning the room for it.
+    /// Campaigns with a new key until the room is won, or somebody else has it, or [`KEY_LIFE`] is over.
+    ///
+    /// With `first`, the client hangs up on its first node after that time. A short one hits the moment at which that node
+    /// is winning the room for it.
+    ///
+    /// # Errors
+    /// The room was not won. The answer may say how soon to try again.
     pub async fn campaign(
         &mut self,
         room: usize,
@@ -139,7 +154,7 @@ impl Client {
         let started = self.world.now();
         let mut attempt = 0;
         loop {
-            // Who waits may lose patience, and ask elsewhere with the same key.
+            // A contender that waits for the room may hang up early, and go to another node with the same key.
             let limit = match wait_seconds {
                 _ if let (0, Some(first)) = (attempt, first) => first,
                 0 => self.patience(2_500 * MILLI, PATIENCE_MAX),
@@ -148,16 +163,16 @@ impl Client {
                     self.between(SECOND, longest)
                 }
             };
-            let told = self.ask(&holder, attempt, room, Asked::Campaign, body.clone(), limit).await;
-            match (told.answer, told.secret) {
+            let answered = self.ask(&holder, attempt, room, Asked::Campaign, body.clone(), limit).await;
+            match (answered.answer, answered.secret) {
                 (Answer::Ok(Seen::Won { term, valid_for }), Some(secret)) => {
                     self.world.secrets.lock().unwrap().push(secret.clone());
-                    return Ok(Holding { room, holder, term, secret, deadline: told.sent + valid_for });
+                    return Ok(Holding { room, holder, term, secret, deadline: answered.sent + valid_for });
                 }
-                (Answer::Ok(_), _) => return Err(told.retry_after),
+                (Answer::Ok(_), _) => return Err(answered.retry_after),
                 _ if self.world.now() > started + KEY_LIFE || self.world.is_closing() => return Err(None),
                 _ => {
-                    self.elsewhere();
+                    self.go_elsewhere();
                     attempt += 1;
                     let pause = self.between(20 * MILLI, 120 * MILLI);
                     sleep(pause).await;
@@ -166,10 +181,10 @@ impl Client {
         }
     }
 
-    /// Renews at a third of the lease, on whatever node serves, until `until`, the deadline, or bad news. Gives the
-    /// lease back if it is still held.
+    /// Renews after each third of the lease, at any node that serves, until `until`. Returns the lease if it is still held
+    /// then, and `None` if it has run out or was lost.
     pub async fn hold(&mut self, mut holding: Holding, until: Moment) -> Option<Holding> {
-        // At once, if the answer was long in coming.
+        // If the answer to the campaign was slow, this moment is already over.
         let mut renew_at = holding.deadline.saturating_sub(LEASE - LEASE / 3);
         let mut attempt = 0;
         loop {
@@ -184,7 +199,7 @@ impl Client {
                 return Some(holding);
             }
             let asked = Asked::Renew { term: holding.term };
-            // Now and then the answer is lost on the way.
+            // In some cases the client hangs up at once, as if the answer had been lost.
             let limit = if self.random.random_bool(0.05) {
                 self.between(MILLI, 10 * MILLI)
             } else {
@@ -192,13 +207,13 @@ impl Client {
             };
             let limit = limit.min(holding.deadline - self.world.now().min(holding.deadline)).max(MILLI);
             let body = json!({"leader_token": holding.secret});
-            let told = self.ask(&holding.holder.clone(), attempt, holding.room, asked, body, limit).await;
+            let answered = self.ask(&holding.holder.clone(), attempt, holding.room, asked, body, limit).await;
             attempt += 1;
-            match told.answer {
-                // An answer that comes after the deadline finds a holder that has stopped.
+            match answered.answer {
+                // An answer after the deadline is too late: the holder has stopped.
                 Answer::Ok(Seen::Won { valid_for, .. }) if self.world.now() < holding.deadline => {
-                    holding.deadline = holding.deadline.max(told.sent + valid_for);
-                    renew_at = told.sent + LEASE / 3;
+                    holding.deadline = holding.deadline.max(answered.sent + valid_for);
+                    renew_at = answered.sent + LEASE / 3;
                 }
                 Answer::NotHolder => {
                     self.stop(&holding, self.world.now().min(holding.deadline), false);
@@ -206,14 +221,14 @@ impl Client {
                     return None;
                 }
                 _ => {
-                    self.elsewhere();
+                    self.go_elsewhere();
                     renew_at = self.world.now() + self.between(20 * MILLI, 60 * MILLI);
                 }
             }
         }
     }
 
-    /// Now and then a holder that has stopped still tidies up after itself. It must not end its successor's lease.
+    /// In some cases a holder that has stopped still resigns. That must not end the lease of the next holder.
     async fn resign_late(&mut self, holding: &Holding) {
         if self.random.random_bool(0.3) {
             let pause = self.between(0, 2 * SECOND);
@@ -222,53 +237,55 @@ impl Client {
         }
     }
 
-    /// A holder looks at its clock before each act, so its belief ends at its deadline even where its thread wakes
-    /// up late (see `checker::exclusion`).
+    /// Records that a holder has stopped. A real holder reads its clock before each action. So it counts as stopped at its
+    /// deadline, even if its thread wakes up later (see `checker::exclusion`).
     fn stop(&self, holding: &Holding, at: Moment, ran_out: bool) {
         let stop = Stop { term: holding.term, at, ran_out };
         self.world.recorder.record(|history| history.stops.push(stop));
     }
 
-    /// Resigns, on up to four nodes. Whether it worked.
+    /// Resigns, with up to four tries. Returns whether the resignation was acknowledged.
     pub async fn resign(&mut self, holding: &Holding) -> bool {
         let asked = Asked::Resign { term: holding.term };
         for attempt in 0..4 {
             let body = json!({"leader_token": holding.secret});
             let limit = self.patience(2 * SECOND, PATIENCE_MAX);
-            let told = self.ask(&holding.holder, attempt, holding.room, asked, body, limit).await;
-            match told.answer {
+            let answered = self.ask(&holding.holder, attempt, holding.room, asked, body, limit).await;
+            match answered.answer {
                 Answer::Ok(_) => return true,
                 Answer::NotHolder => return false,
-                _ => self.elsewhere(),
+                _ => self.go_elsewhere(),
             }
         }
         false
     }
 
+    /// Reads who holds a room.
     pub async fn read(&mut self, room: usize, asked: Asked) -> Answer {
         let limit = self.patience(2 * SECOND, PATIENCE_MAX);
         self.ask("", 0, room, asked, Value::Null, limit).await.answer
     }
 
-    /// Wants the room again and again: holds it for a while, then resigns, or falls silent.
+    /// Campaigns again and again. Each time that it wins, it holds the room for a while, and then resigns or goes silent.
     pub async fn contend(mut self, room: usize, wait_seconds: u64, rest_max: Moment) {
-        let mut hasty = false;
+        let mut hangs_up_early = false;
         while !self.world.is_closing() {
-            let first = std::mem::take(&mut hasty).then(|| self.between(MILLI, 80 * MILLI));
+            let first = std::mem::take(&mut hangs_up_early).then(|| self.between(MILLI, 80 * MILLI));
             match self.campaign(room, wait_seconds, first).await {
                 Ok(holding) => {
                     let longest = if wait_seconds > 0 { 3 * SECOND } else { 15 * SECOND };
                     let until = self.world.now() + self.between(300 * MILLI, longest);
                     let Some(holding) = self.hold(holding, until).await else { continue };
                     if self.world.is_closing() || self.random.random_bool(0.5) {
-                        // The room is vacant now, and nobody else has noticed yet.
-                        hasty = self.resign(&holding).await && wait_seconds > 0;
+                        // The room is vacant now. So the next campaign is likely to win at once, and the client hangs
+                        // up on it early.
+                        hangs_up_early = self.resign(&holding).await && wait_seconds > 0;
                     } else {
-                        // As one that has crashed: it may be acting for as long as it was told.
+                        // Like a holder that is cut off, it may act until its deadline.
                         self.stop(&holding, holding.deadline, false);
                     }
                     let pause = self.between(100 * MILLI, rest_max);
-                    sleep(if hasty { 0 } else { pause }).await;
+                    sleep(if hangs_up_early { 0 } else { pause }).await;
                 }
                 Err(retry_after) => {
                     let pause = self.between(200 * MILLI, 200 * MILLI + rest_max);
@@ -278,7 +295,7 @@ impl Client {
         }
     }
 
-    /// Reads random rooms on random nodes; every fourth time what the node knows by itself.
+    /// Reads random rooms at random nodes. Every fourth read, on average, is a local one.
     pub async fn keep_reading(mut self) {
         while !self.world.is_closing() {
             self.node = self.random.random_range(0..self.world.nodes);

@@ -1,4 +1,4 @@
-//! All clients of a run.
+//! The clients and watchers that use a cluster during a run.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -6,35 +6,36 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
+use super::client::Client;
 use super::history::Moment;
 use super::watching::keep_watching;
 use super::world::World;
 
-/// How the contenders for a room go about it.
+/// How the contenders behave.
 #[derive(Debug, Clone)]
 pub struct Habits {
-    /// For how long each of them waits for the room, in seconds; 0 for one that doesn't.
+    /// One entry for each contender of a room: how many seconds it waits for the room, or 0 if it doesn't wait.
     pub waits_seconds: Vec<u64>,
-    /// How long they rest at most before they want it again. The longer, the more often it is vacant.
+    /// How long a contender pauses at most before its next campaign. Longer pauses make rooms vacant more often.
     pub rest_max: Moment,
 }
 
-/// Those who use the cluster: some contend for each room, and some of these wait for it; some read; and each room is
-/// watched on each node, which observers do until they are dropped.
+/// Several contenders for each room, some readers, and one watcher for each room at each node. The watchers are among the
+/// observers, which go on until they are dropped.
 pub struct Crowd {
     pub clients: JoinSet<()>,
     pub observers: JoinSet<()>,
-    /// The watch streams that are open, by their numbers; 0 for one that isn't.
+    /// The number of the open watch stream of each watcher; 0 while it has none.
     pub open: Vec<Arc<AtomicU64>>,
 }
 
 impl Crowd {
-    /// Has them begin. The last of the world's rooms is left to others.
+    /// Starts all of them. They leave the last of the world's rooms alone.
     pub fn enter(world: &Arc<World>, habits: &Habits, readers: usize) -> Crowd {
         let mut crowd = Crowd { clients: JoinSet::new(), observers: JoinSet::new(), open: Vec::new() };
         for room in 0..world.rooms.len() - 1 {
             for wait_seconds in &habits.waits_seconds {
-                crowd.clients.spawn(world.client().contend(room, *wait_seconds, habits.rest_max));
+                crowd.clients.spawn(Client::new(world).contend(room, *wait_seconds, habits.rest_max));
             }
             for node in 0..world.nodes {
                 let stream = Arc::new(AtomicU64::new(0));
@@ -43,16 +44,16 @@ impl Crowd {
             }
         }
         for _ in 0..readers {
-            crowd.clients.spawn(world.client().keep_reading());
+            crowd.clients.spawn(Client::new(world).keep_reading());
         }
         crowd
     }
 
-    /// Waits until all clients have ended, once the world is closing. Whether they did.
+    /// Waits until all clients have ended, which they do once the world is closing. Returns whether they did in time.
     pub async fn leave(&mut self) -> bool {
         let all_end = async {
             while let Some(ended) = self.clients.join_next().await {
-                ended.expect("no client gives up");
+                ended.expect("clients do not panic");
             }
         };
         tokio::time::timeout(Duration::from_secs(40), all_end).await.is_ok()

@@ -1,4 +1,4 @@
-//! How clients reach nodes, and which clock they have.
+//! What clients need from outside: a way to the nodes, and a clock.
 
 use std::time::Duration;
 
@@ -17,25 +17,26 @@ pub struct Request {
     pub body: Value,
 }
 
-/// Why there is no whole answer.
+/// Why there is no complete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoAnswer {
     /// Nothing was sent.
     NoConnection,
-    /// Something was, and anything may come of it.
+    /// Something was sent, and its outcome is unknown.
     Unknown,
 }
 
-/// How clients reach nodes, and which clock they have: real ones or simulated ones. A request whose future is dropped
-/// is one whose client hangs up.
+/// How clients reach the nodes, and what time it is. There is a real implementation and a simulated one. To drop the
+/// future of a request is to hang up.
 pub trait Outside: Send + Sync + 'static {
     fn now(&self) -> Moment;
-    /// Status and body.
+    /// Sends a request. Returns the status and the body.
     fn ask(&self, request: Request) -> BoxFuture<'static, Result<(u16, Vec<u8>), NoAnswer>>;
-    /// The bytes of a watch stream, as they come.
+    /// Opens a watch stream, and returns its bytes as they arrive.
     fn watch(&self, node: usize, path: String) -> BoxFuture<'static, Option<BoxStream<'static, Vec<u8>>>>;
 }
 
+/// Sleeps for a duration in microseconds.
 pub async fn sleep(duration: Moment) {
     tokio::time::sleep(Duration::from_micros(duration)).await;
 }

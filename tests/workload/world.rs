@@ -6,21 +6,23 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use super::history::{Moment, Recorder};
 use super::outside::Outside;
 
-/// What all clients share.
+/// The cluster as all clients know it, and where they record what they see.
 pub struct World {
     pub nodes: usize,
+    /// The names of the rooms. The clients of a crowd leave the last room alone.
     pub rooms: Vec<String>,
     pub seed: u64,
     pub recorder: Recorder,
-    /// Everybody finishes what they do, and holders resign.
+    /// Once set, clients finish what they are doing, and holders resign.
     pub closing: AtomicBool,
     pub outside: Box<dyn Outside>,
+    /// Every leader token that a client has received.
     pub secrets: std::sync::Mutex<Vec<String>>,
-    pub(super) next_client: AtomicU32,
-    pub(super) next_stream: AtomicU64,
+    next_client: AtomicU32,
+    next_stream: AtomicU64,
 }
 
-/// Every key begins so, so that a key that leaks is found.
+/// The beginning of every `Idempotency-Key`, so that a key that leaks can be found.
 pub const KEY_CANARY: &str = "canary-key-of-";
 
 impl World {
@@ -44,5 +46,15 @@ impl World {
 
     pub fn is_closing(&self) -> bool {
         self.closing.load(Ordering::SeqCst)
+    }
+
+    /// A number for a new client.
+    pub fn next_client(&self) -> u32 {
+        self.next_client.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// A number for a new watch stream.
+    pub fn next_stream(&self) -> u64 {
+        self.next_stream.fetch_add(1, Ordering::SeqCst)
     }
 }

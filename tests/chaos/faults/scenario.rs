@@ -1,29 +1,29 @@
-//! The kinds of runs.
+//! The kinds of runs, each with one kind of fault.
 
 use crate::lab::Gear;
 
-/// A kind of run.
+/// A kind of run, by the name that `scripts/chaos --scenario` takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scenario {
-    /// kill -9 of the raft leader, a follower, two nodes, all.
+    /// kill -9 of the raft leader, of a raft follower, of two nodes or of all.
     Kill,
-    /// SIGSTOP of the raft leader or a follower, for 1, 5 or 30 s.
+    /// SIGSTOP of the raft leader or of a raft follower, for 1, 5 or 30 s.
     Pause,
-    /// SIGTERM and start, one node after the other.
+    /// SIGTERM and a new start, one node after the other.
     Restart,
     /// The three above.
     Mix,
-    /// Cables: a node cut off, two nodes apart, one way only.
+    /// Cut cables: of one node, between two nodes, or in one direction only.
     Cut,
-    /// Power: one node, two, all.
+    /// Power cuts of one node, of two or of all.
     Power,
     /// A disk that fills up.
     Full,
     /// Disks on which each block takes 300 ms or 3 s.
     Slow,
-    /// A disk that fails and stays so: the raft leader's, a follower's, two.
+    /// Disks that fail for good: the raft leader's, a raft follower's, or two.
     Dead,
-    /// Bad ways between nodes: 5, 50 or 300 ms longer, stalled, half-open, a trickle.
+    /// Bad links between nodes: 5, 50 or 300 ms of delay, stalled, half-open, or very low bandwidth.
     Delay,
     /// Wall clocks that jump by hours and days.
     Clock,
@@ -44,6 +44,7 @@ impl Scenario {
         Self::Clock,
     ];
 
+    /// The name on the command line and in the table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Kill => "kill",
@@ -60,6 +61,7 @@ impl Scenario {
         }
     }
 
+    /// What the nodes need for these faults.
     pub fn gear(self) -> Gear {
         match self {
             Self::Cut => Gear { networks: true, ..Gear::default() },

@@ -1,4 +1,4 @@
-//! Nodes that have applied the same hold the same; at rest all have applied the same.
+//! Nodes with the same applied index have the same state. At rest all nodes have the same applied index.
 
 use std::collections::HashMap;
 
@@ -12,11 +12,11 @@ pub fn check(history: &History) -> Vec<Violation> {
     for sample in &history.samples {
         let first = digests.entry(sample.applied_index).or_insert(sample);
         if first.state_digest != sample.state_digest {
-            violation(format!("at one applied index {first:?} and {sample:?}"));
+            violation(format!("two states at the same applied index: {first:?} and {sample:?}"));
         }
     }
     if history.rest.nodes.windows(2).any(|pair| pair[0] != pair[1]) {
-        violation(format!("at rest: {:?}", history.rest.nodes));
+        violation(format!("different at rest: {:?}", history.rest.nodes));
     }
     violations
 }

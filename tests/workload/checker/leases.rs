@@ -1,46 +1,46 @@
-//! What is known of each lease.
+//! What the history says about each lease.
 
 use super::super::history::{Answer, Asked, GUARD, History, LEASE, Moment, Seen};
 
-/// What is known of one lease from its holder's answers.
+/// One lease, by the answers that its holder got.
 #[derive(Debug, Clone)]
 pub struct Lease<'a> {
     pub room: usize,
     pub holder: &'a str,
     pub term: u64,
-    /// When its holder first knew.
+    /// When its holder learnt of it.
     pub won_at: Moment,
-    /// It lasts at least until then, unless it is resigned.
+    /// The lease lasts at least until this moment, unless it is resigned.
     pub lasts_until: Moment,
-    /// The attempt that made it so long was sent then, so its duration cannot have begun before.
+    /// When the request was sent that made the lease last longest. Its duration can't have begun earlier.
     pub counts_from: Moment,
-    /// Its duration had begun by then, so it is over in time if it is over then, if nothing is done to the nodes.
+    /// Without a fault the lease has ended by this moment at the latest.
     pub over_by: Moment,
-    /// The first moment at which it may have been resigned.
+    /// The first moment at which the lease may have been resigned.
     pub resigned_from: Option<Moment>,
 }
 
 pub fn leases(history: &History) -> Vec<Lease<'_>> {
     let mut leases = std::collections::BTreeMap::<u64, Lease>::new();
     for attempt in &history.attempts {
-        if let (Answer::Ok(Seen::Won { term, valid_for }), Some(t1)) = (&attempt.answer, attempt.t1) {
-            let until = attempt.t0 + valid_for;
+        if let (Answer::Ok(Seen::Won { term, valid_for }), Some(answered_at)) = (&attempt.answer, attempt.answered_at) {
+            let until = attempt.sent_at + valid_for;
             let lease = leases.entry(*term).or_insert(Lease {
                 room: attempt.room,
                 holder: &attempt.holder,
                 term: *term,
-                won_at: t1,
+                won_at: answered_at,
                 lasts_until: until,
-                counts_from: attempt.t0,
+                counts_from: attempt.sent_at,
                 over_by: 0,
                 resigned_from: None,
             });
-            lease.won_at = lease.won_at.min(t1);
+            lease.won_at = lease.won_at.min(answered_at);
             lease.lasts_until = lease.lasts_until.max(until);
-            // The latest answer may be of an earlier time, as one that waited for the room is.
-            if t1 + valid_for + GUARD > lease.over_by {
-                lease.over_by = t1 + valid_for + GUARD;
-                lease.counts_from = attempt.t0;
+            // The answer to a request that waited for the room may come late, and yet be about an earlier time.
+            if answered_at + valid_for + GUARD > lease.over_by {
+                lease.over_by = answered_at + valid_for + GUARD;
+                lease.counts_from = attempt.sent_at;
             }
         }
     }
@@ -48,11 +48,11 @@ pub fn leases(history: &History) -> Vec<Lease<'_>> {
         match attempt.asked {
             Asked::Resign { term } if matches!(attempt.answer, Answer::Ok(_) | Answer::Unknown) => {
                 if let Some(lease) = leases.get_mut(&term) {
-                    lease.resigned_from = Some(lease.resigned_from.unwrap_or(Moment::MAX).min(attempt.t0));
+                    lease.resigned_from = Some(lease.resigned_from.unwrap_or(Moment::MAX).min(attempt.sent_at));
                 }
             }
             Asked::Renew { term } if attempt.answer == Answer::Unknown => {
-                // It may have made the lease longer than its holder knows, when that was nearly over.
+                // The renewal may have been done just before the end, so the lease may last longer than its holder knows.
                 if let Some(lease) = leases.get_mut(&term) {
                     lease.over_by += LEASE + GUARD;
                 }

@@ -1,4 +1,4 @@
-//! No lease secret and no key is anywhere but in answers.
+//! Lease secrets and keys are in responses only: no log and no stored file has one.
 
 use super::super::history::History;
 use super::violation::Violation;

@@ -1,24 +1,26 @@
-//! All checks of a history, and what it amounts to.
+//! Runs all checks on a history, and sums up what it shows.
 
 use super::super::history::{Answer, Asked, History, Moment};
 use super::outages::{is_served, longest_outage};
 use super::violation::Violation;
 use super::{answers, convergence, early, exclusion, keys, liveness, minority, secrets, statuses, terms, watches};
 
-/// What a history amounts to.
+/// The result of all checks.
 #[derive(Debug, Default)]
 pub struct Verdict {
     pub violations: Vec<Violation>,
+    /// How many requests needed a quorum, and how many of them have an unknown outcome.
     pub operations: usize,
     pub unknown: usize,
-    /// Between the end of one holder's belief and the start of the next one's.
+    /// The shortest time in microseconds from the moment at which one holder stopped acting to the moment at which the next
+    /// one began. Negative if two acted at the same time.
     pub smallest_gap: Option<i64>,
-    /// From the latest moment at which a lease should have ended, had nothing been done to the nodes, to the first
-    /// sign that somebody else had the room; sorted.
+    /// How late leases ended, in ascending order. Counted from the latest moment at which a lease ends without a fault, to
+    /// the first sign that somebody else had the room.
     pub late: Vec<Moment>,
-    /// Holders that wanted to go on and could not renew in time.
+    /// How many holders wanted to go on, and could not renew in time.
     pub ran_out: usize,
-    /// The longest time in which no linearizable answer began and came.
+    /// The longest time without an answer that needs a quorum.
     pub longest_outage: Moment,
 }
 
@@ -44,7 +46,8 @@ pub fn check(history: &History) -> Verdict {
         answers::check(history),
         secrets::check(history),
     ];
-    let answered = history.attempts.iter().filter(|attempt| is_served(attempt)).filter_map(|attempt| attempt.t1);
+    let answered =
+        history.attempts.iter().filter(|attempt| is_served(attempt)).filter_map(|attempt| attempt.answered_at);
     let (first, last) = (answered.clone().min().unwrap_or(0), answered.max().unwrap_or(0));
     let counted = history.attempts.iter().filter(|attempt| attempt.asked != Asked::LocalRead);
     Verdict {
