@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 
-# A seed takes a few seconds. One that takes longer than this hangs.
+# A seed takes a few seconds. If it takes longer than this, it hangs.
 SECONDS_MAX = 300
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 

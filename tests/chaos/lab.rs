@@ -1,5 +1,6 @@
-//! Starts three real nodes, each in a network of its own on one bridge and, if the scenario needs it, on a disk of its own.
-//! Everything that is started here ends with the lab, however the run ends. A node is named by its place: 0, 1 or 2.
+//! Starts three real nodes, each in a network of its own on one bridge and, if the scenario needs it, on a disk of its
+//! own. Everything that is started here ends with the lab, however the run ends. A node is named by its place: 0, 1 or
+//! 2.
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -122,8 +123,8 @@ impl Lab {
         self.nodes[place].child.is_some()
     }
 
-    /// From now on everything that `from` sends to `to` is lost without an error, as with a broken cable. Its frames go to
-    /// a hardware address that no node has.
+    /// From now on everything that `from` sends to `to` is lost without an error, as with a broken cable. Its frames go
+    /// to a hardware address that no node has.
     pub fn cut(&self, from: usize, to: usize) {
         self.address_book(from, to, "02:00:00:00:00:01");
     }
@@ -147,7 +148,8 @@ impl Lab {
         network.ip(&format!("neigh replace {to} lladdr {hardware_address} dev {end} nud permanent")).unwrap();
     }
 
-    /// Sends datagrams from each node's network to both others, to a port without a listener. [`tracers`] says how many.
+    /// Sends datagrams from each node's network to both others, to a port without a listener. [`tracers`] says how
+    /// many.
     pub fn send_tracers(&self) {
         for (from, node) in self.nodes.iter().enumerate() {
             let network = node.network.as_ref().expect("only networks are cut");

@@ -75,6 +75,22 @@ fn let_go_of_other_disks() {
     }
 }
 
+/// The scenarios that were asked for and can run here, and a message for each that can't.
+fn scenarios() -> (Vec<Scenario>, Vec<String>) {
+    let name = std::env::var("QUORATE_CHAOS_SCENARIO").unwrap_or_else(|_| "mix".into());
+    let asked: Vec<Scenario> =
+        Scenario::ALL.into_iter().filter(|scenario| name == "all" || scenario.name() == name).collect();
+    assert!(!asked.is_empty(), "there is no scenario {name}, only {:?}", Scenario::ALL.map(Scenario::name));
+    let (mut scenarios, mut left_out) = (Vec::new(), Vec::new());
+    for scenario in asked {
+        match means::missing(scenario.gear()) {
+            Some(why) => left_out.push(format!("LEFT OUT: scenario {} can't run here: {why}", scenario.name())),
+            None => scenarios.push(scenario),
+        }
+    }
+    (scenarios, left_out)
+}
+
 const THIS: &str = "nodes_keep_their_promises_while_they_are_killed_and_paused_and_restarted";
 
 #[test]
@@ -93,17 +109,7 @@ fn nodes_keep_their_promises_while_they_are_killed_and_paused_and_restarted() ->
     }
     let seed = variable("QUORATE_CHAOS_SEED", DEFAULT_SEED);
     let seconds = variable("QUORATE_CHAOS_SECONDS", DEFAULT_SECONDS);
-    let name = std::env::var("QUORATE_CHAOS_SCENARIO").unwrap_or_else(|_| "mix".into());
-    let asked: Vec<Scenario> =
-        Scenario::ALL.into_iter().filter(|scenario| name == "all" || scenario.name() == name).collect();
-    assert!(!asked.is_empty(), "there is no scenario {name}, only {:?}", Scenario::ALL.map(Scenario::name));
-    let (mut scenarios, mut left_out) = (Vec::new(), Vec::new());
-    for scenario in asked {
-        match means::missing(scenario.gear()) {
-            Some(why) => left_out.push(format!("LEFT OUT: scenario {} can't run here: {why}", scenario.name())),
-            None => scenarios.push(scenario),
-        }
-    }
+    let (scenarios, left_out) = scenarios();
     let length = seconds * SECOND / scenarios.len().max(1) as u64;
     panics::count();
     let mut runtime = tokio::runtime::Builder::new_multi_thread();

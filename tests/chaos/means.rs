@@ -1,5 +1,5 @@
-//! Finds out whether this machine, and our rights on it, allow a scenario. This is done before a run, so that every later
-//! failure is a real one, and no reason to leave the scenario out.
+//! Finds out whether this machine, and our rights on it, allow a scenario. This is done before a run, so that every
+//! later failure is a real one, and no reason to leave the scenario out.
 
 use crate::brake::Brake;
 use crate::disk_image::Disk;

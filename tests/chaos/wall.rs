@@ -1,5 +1,5 @@
-//! Gives a node a wall clock of its own that can be set while the node runs. It uses libfaketime, and leaves the monotonic
-//! clocks alone.
+//! Gives a node a wall clock of its own that can be set while the node runs. It uses libfaketime, and leaves the
+//! monotonic clocks alone.
 
 use std::path::{Path, PathBuf};
 

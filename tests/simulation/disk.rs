@@ -67,7 +67,8 @@ impl SimulatedDisk {
         self.durable.lock().unwrap()
     }
 
-    /// Takes away what was not flushed. By chance, some of it may stay, as on a real disk. The node must not be running.
+    /// Takes away what was not flushed. By chance, some of it may stay, as on a real disk. The node must not be
+    /// running.
     pub fn cut_power(&self, random: &mut StdRng) {
         let durable = self.durable();
         let mut files = Vec::new();

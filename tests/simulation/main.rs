@@ -1,12 +1,12 @@
-//! Runs three nodes and their clients in one thread, in simulated time, on simulated machines and a simulated network. Then
-//! it checks what the clients saw, and the states of the nodes at each moment. Sockets, clocks, randomness and the effect
-//! of a flush are simulated. Everything else is the real code.
+//! Runs three nodes and their clients in one thread, in simulated time, on simulated machines and a simulated network.
+//! Then it checks what the clients saw, and the states of the nodes at each moment. Sockets, clocks, randomness and the
+//! effect of a flush are simulated. Everything else is the real code.
 //!
 //! A seed decides the configuration and all faults. In a process of its own, it repeats itself exactly.
 //! - `cargo test --test simulation` runs a few seeds, and `scripts/simulate FROM COUNT` runs many and adds them up.
-//! - `QUORATE_SIMULATION_SEED=n cargo test --test simulation -- --exact one_seed --nocapture` runs one seed, or the scenario
-//!   with that name. With `QUORATE_LOG=debug` it prints what the nodes log. With `QUORATE_SIMULATION_HISTORY=FILE` it writes
-//!   the history to that file.
+//! - `QUORATE_SIMULATION_SEED=n cargo test --test simulation -- --exact one_seed --nocapture` runs one seed, or the
+//!   scenario with that name. With `QUORATE_LOG=debug` it prints what the nodes log. With
+//!   `QUORATE_SIMULATION_HISTORY=FILE` it writes the history to that file.
 
 mod clients;
 mod clock;

@@ -99,7 +99,8 @@ impl Machine {
         format!("n{} {:?} {status:?}", self.place + 1, self.readiness.lock().unwrap())
     }
 
-    /// Drops what ran here. The process has been killed, and its files must be closed before the next process opens them.
+    /// Drops what ran here. The process has been killed, and its files must be closed before the next process opens
+    /// them.
     pub fn let_go(&self) {
         *self.running.lock().unwrap() = None;
         self.is_ready.store(false, Ordering::Relaxed);

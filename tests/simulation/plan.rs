@@ -99,7 +99,8 @@ impl Act {
 /// A fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// Processes end at once, and are started again after `down`. With a power cut, their disks lose what was not flushed.
+    /// Processes end at once, and are started again after `down`. With a power cut, their disks lose what was not
+    /// flushed.
     Kill { places: Vec<usize>, power_cut: bool, down: Moment },
     /// A process is told to stop as with SIGTERM, and is started again.
     Restart { place: usize },

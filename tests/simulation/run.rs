@@ -1,4 +1,5 @@
-//! One run: starts nodes and clients, injects faults, and checks the history. All of it in one thread and in simulated time.
+//! One run: starts nodes and clients, injects faults, and checks the history. All of it in one thread and in simulated
+//! time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

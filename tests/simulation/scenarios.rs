@@ -35,8 +35,8 @@ pub const ALL: [(&str, Scenario); 3] = [
 /// For how long the nodes serve before the first event.
 const BEFORE_THE_FIRST_EVENT: Moment = 2 * SECOND;
 
-/// A raft follower was down and needs a snapshot, and its answer to the snapshot is lost. It was sent nothing else for a
-/// minute.
+/// A raft follower was down and needs a snapshot, and its answer to the snapshot is lost. It was sent nothing else for
+/// a minute.
 fn a_lost_answer_to_a_snapshot() -> Outcome {
     const SEED: u64 = 1;
     const FOLLOWER: usize = 1;
@@ -54,8 +54,8 @@ fn a_lost_answer_to_a_snapshot() -> Outcome {
 }
 
 /// A caller with a key waits for a room at a node that has just started and is cut off, so that the node knows no raft
-/// leader. The caller hangs up, wins the room at another node and resigns. The first node went on trying for this caller,
-/// and won the room again for nobody.
+/// leader. The caller hangs up, wins the room at another node and resigns. The first node went on trying for this
+/// caller, and won the room again for nobody.
 fn a_try_that_outlived_its_caller() -> Outcome {
     const SEED: u64 = 2;
     const DOWN: Moment = 10 * MILLI;

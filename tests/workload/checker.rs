@@ -3,8 +3,8 @@
 //!
 //! Answers about one room are checked for linearizability. Terms order the grants, so no search is needed. A room goes
 //! from *occupied under term T* to *vacant*, or to *occupied under a higher term*, and never back. So two answers
-//! contradict each other only if one came before the other was asked for, or if both ended the same lease. A property test
-//! compares this with a search through all orders (`search`) on random answers.
+//! contradict each other only if one came before the other was asked for, or if both ended the same lease. A property
+//! test compares this with a search through all orders (`search`) on random answers.
 //!
 //! An unknown outcome stays open for ever. It may explain a later answer, and never contradicts one.
 //!

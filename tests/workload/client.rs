@@ -12,8 +12,8 @@ use super::history::{Answer, Asked, Attempt, LEASE, MILLI, Moment, SECOND, Seen,
 use super::outside::{NoAnswer, Request, sleep};
 use super::world::{KEY_CANARY, World};
 
-/// How long a contender retries with one key. An earlier try may have won a lease without the contender's knowledge. This
-/// is short enough that no later try can win a second one after the end of that lease.
+/// How long a contender retries with one key. An earlier try may have won a lease without the contender's knowledge.
+/// This is short enough that no later try can win a second one after the end of that lease.
 const KEY_LIFE: Moment = 4 * SECOND;
 
 /// Longer than a node takes to answer that it can't decide, or that the outcome is unknown.
@@ -137,8 +137,8 @@ impl Client {
 
     /// Campaigns with a new key until the room is won, or somebody else has it, or [`KEY_LIFE`] is over.
     ///
-    /// With `first`, the client hangs up on its first node after that time. A short one hits the moment at which that node
-    /// is winning the room for it.
+    /// With `first`, the client hangs up on its first node after that time. A short one hits the moment at which that
+    /// node is winning the room for it.
     ///
     /// # Errors
     /// The room was not won. The answer may say how soon to try again.
@@ -181,8 +181,8 @@ impl Client {
         }
     }
 
-    /// Renews after each third of the lease, at any node that serves, until `until`. Returns the lease if it is still held
-    /// then, and `None` if it has run out or was lost.
+    /// Renews after each third of the lease, at any node that serves, until `until`. Returns the lease if it is still
+    /// held then, and `None` if it has run out or was lost.
     pub async fn hold(&mut self, mut holding: Holding, until: Moment) -> Option<Holding> {
         // If the answer to the campaign was slow, this moment is already over.
         let mut renew_at = holding.deadline.saturating_sub(LEASE - LEASE / 3);
@@ -237,8 +237,8 @@ impl Client {
         }
     }
 
-    /// Records that a holder has stopped. A real holder reads its clock before each action. So it counts as stopped at its
-    /// deadline, even if its thread wakes up later (see `checker::exclusion`).
+    /// Records that a holder has stopped. A real holder reads its clock before each action. So it counts as stopped at
+    /// its deadline, even if its thread wakes up later (see `checker::exclusion`).
     fn stop(&self, holding: &Holding, at: Moment, ran_out: bool) {
         let stop = Stop { term: holding.term, at, ran_out };
         self.world.recorder.record(|history| history.stops.push(stop));
@@ -266,7 +266,8 @@ impl Client {
         self.ask("", 0, room, asked, Value::Null, limit).await.answer
     }
 
-    /// Campaigns again and again. Each time that it wins, it holds the room for a while, and then resigns or goes silent.
+    /// Campaigns again and again. Each time that it wins, it holds the room for a while, and then resigns or goes
+    /// silent.
     pub async fn contend(mut self, room: usize, wait_seconds: u64, rest_max: Moment) {
         let mut hangs_up_early = false;
         while !self.world.is_closing() {

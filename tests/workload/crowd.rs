@@ -20,8 +20,8 @@ pub struct Habits {
     pub rest_max: Moment,
 }
 
-/// Several contenders for each room, some readers, and one watcher for each room at each node. The watchers are among the
-/// observers, which go on until they are dropped.
+/// Several contenders for each room, some readers, and one watcher for each room at each node. The watchers are among
+/// the observers, which go on until they are dropped.
 pub struct Crowd {
     pub clients: JoinSet<()>,
     pub observers: JoinSet<()>,

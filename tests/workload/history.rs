@@ -1,7 +1,7 @@
 //! The history: every request, every answer and every event that clients saw, and every fault, all on one clock.
 //!
-//! Clients see the public API, so its words are used here: the *term* is the number of a lease (its fencing token). Raft's
-//! term is always called raft term.
+//! Clients see the public API, so its words are used here: the *term* is the number of a lease (its fencing token).
+//! Raft's term is always called raft term.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -35,7 +35,8 @@ pub enum Asked {
 /// What a complete response with status 200 says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
-    /// The caller holds the room. The lease lasts for `valid_for`, counted from the moment at which the request was sent.
+    /// The caller holds the room. The lease lasts for `valid_for`, counted from the moment at which the request was
+    /// sent.
     Won {
         term: u64,
         valid_for: Moment,
@@ -61,8 +62,8 @@ pub enum Answer {
     NothingDone,
     /// `lease_not_current`: nothing was done, because the lease is over.
     NotHolder,
-    /// Anything else: a timeout, a reset, `outcome_unknown`, another 5xx, an unreadable body. The operation may have been
-    /// done, may be done once at any later moment, or never.
+    /// Anything else: a timeout, a reset, `outcome_unknown`, another 5xx, an unreadable body. The operation may have
+    /// been done, may be done once at any later moment, or never.
     Unknown,
 }
 
@@ -71,7 +72,8 @@ pub enum Answer {
 #[expect(dead_code, reason = "some fields are only printed, for people who read a history")]
 pub struct Attempt {
     pub client: u32,
-    /// The contender. Its name is a new one for each `Idempotency-Key`, so it identifies the key as well. Empty for reads.
+    /// The contender. Its name is a new one for each `Idempotency-Key`, so it identifies the key as well. Empty for
+    /// reads.
     pub holder: String,
     /// Counts the attempts with one key.
     pub attempt: u32,
@@ -92,7 +94,8 @@ pub struct Attempt {
     pub retry_after: Option<Moment>,
 }
 
-/// The moment at which a holder stopped acting: because its time had run out, because it was told, or because it chose to.
+/// The moment at which a holder stopped acting: because its time had run out, because it was told, or because it chose
+/// to.
 #[derive(Debug, Clone)]
 pub struct Stop {
     pub term: u64,

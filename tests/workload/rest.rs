@@ -1,4 +1,5 @@
-//! The end of a run. No more faults are injected, everything has to work again, and all nodes must reach the same state.
+//! The end of a run. No more faults are injected, everything has to work again, and all nodes must reach the same
+//! state.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -10,8 +10,8 @@ use super::history::{MILLI, WatchEvent};
 use super::outside::sleep;
 use super::world::World;
 
-/// Watches a room at a node for ever, one stream after the other. `open` holds the number of the stream while it is open,
-/// and 0 otherwise.
+/// Watches a room at a node for ever, one stream after the other. `open` holds the number of the stream while it is
+/// open, and 0 otherwise.
 pub async fn keep_watching(world: Arc<World>, node: usize, room: usize, open: Arc<AtomicU64>) {
     let path = format!("/elections/{}/watch", world.rooms[room]);
     loop {

@@ -24,7 +24,8 @@ pub async fn cut(lab: &mut Lab, raft_leader: usize, follower: usize, random: &mu
         ),
         1 => ("cut a raft follower off", [both(follower, raft_leader), both(follower, third)].concat(), vec![follower]),
         2 => ("cut between raft leader and follower", both(raft_leader, follower), vec![]),
-        // An exchange needs both directions. So a node that receives nothing, or whose messages get lost, has no quorum.
+        // An exchange needs both directions. So a node that receives nothing, or whose messages get lost, has no
+        // quorum.
         3 => {
             ("nothing reaches the raft leader", vec![(follower, raft_leader), (third, raft_leader)], vec![raft_leader])
         }
@@ -44,13 +45,13 @@ pub async fn cut(lab: &mut Lab, raft_leader: usize, follower: usize, random: &mu
     let strike = Strike::new(format!("{name} for {length} ms"), cut_from, alone)
         .needs_raft_election(is_silenced && length * MILLI > RAFT_ELECTION_MAX)
         .leaves_a_quorum(true)
-        .missed(otherwise_cut(&cables, arrived_before, lab.datagrams_for_no_listener()));
+        .missed(tracers_gone_wrong(&cables, arrived_before, lab.datagrams_for_no_listener()));
     lab.join_all();
     strike
 }
 
 /// What is wrong, if tracers got through a cut cable, or were lost on another one.
-fn otherwise_cut(cables: &[(usize, usize)], before: [u64; 3], after: [u64; 3]) -> Option<String> {
+fn tracers_gone_wrong(cables: &[(usize, usize)], before: [u64; 3], after: [u64; 3]) -> Option<String> {
     (0..3).find_map(|to| {
         let heard = (0..3).filter(|from| *from != to && !cables.contains(&(*from, to)));
         let expected: u64 = heard.map(tracers).sum();
@@ -61,6 +62,35 @@ fn otherwise_cut(cables: &[(usize, usize)], before: [u64; 3], after: [u64; 3]) -
 
 /// Makes links slow, stalled, half-open or narrow for some seconds.
 pub async fn delay(lab: &mut Lab, raft_leader: usize, follower: usize, random: &mut StdRng) -> Strike {
+    let (ways, place, weather, what) = draw_weather(raft_leader, follower, random);
+    // One direction that passes nothing is enough to leave the raft leader without a quorum.
+    let passes_nothing = weather.stalled || weather.swallowed;
+    let alone = if passes_nothing && place != "between raft leader and follower" { vec![raft_leader] } else { vec![] };
+    let struck_before = lab.proxies().struck();
+    lab.proxies().set(&ways, weather);
+    // Packets that were in flight have arrived by then.
+    let from = now() + 50 * MILLI;
+    let length = random.random_range(1_000..9_000);
+    sleep(length * MILLI).await;
+    let struck = lab.proxies().struck() - struck_before;
+    // A raft leader whose messages or whose replies are lost is replaced.
+    let needs_raft_election = !alone.is_empty() && length * MILLI > RAFT_ELECTION_MAX;
+    // With a round trip longer than the heartbeat interval of 100 ms, or with very low bandwidth, raft leaders change
+    // and commit nothing for a while. So no limit on the outage applies then.
+    let is_far = weather.delay >= Duration::from_millis(50) && place != "around a raft follower";
+    let quorum = !is_far && weather.bytes_per_second.is_none();
+    let name = format!("{what} {place} for {length} ms, {struck} pieces");
+    let strike = Strike::new(name, from, alone).needs_raft_election(needs_raft_election).leaves_a_quorum(quorum);
+    lab.proxies().clear();
+    strike.missed((struck == 0).then(|| "no piece of data was affected".to_owned()))
+}
+
+/// Draws which links become bad, where they are in words, their weather, and the weather in words.
+fn draw_weather(
+    raft_leader: usize,
+    follower: usize,
+    random: &mut StdRng,
+) -> (Vec<(usize, usize)>, String, Weather, String) {
     let third = 3 - raft_leader - follower;
     let from_leader = vec![(raft_leader, follower), (raft_leader, third)];
     let to_leader = vec![(follower, raft_leader), (third, raft_leader)];
@@ -78,7 +108,11 @@ pub async fn delay(lab: &mut Lab, raft_leader: usize, follower: usize, random: &
                 1 => of("around the raft leader", &around_leader),
                 _ => of("around a raft follower", &around_follower),
             };
-            (ways, Weather { delay, jitter: delay / 2, ..Weather::default() }, format!("{millis} ms and half as much"))
+            (
+                ways,
+                Weather { delay, jitter: delay / 2, ..Weather::default() },
+                format!("{millis} ms of delay and up to half as much jitter"),
+            )
         }
         4..6 => {
             let ways = match random.random_range(0..3) {
@@ -101,24 +135,5 @@ pub async fn delay(lab: &mut Lab, raft_leader: usize, follower: usize, random: &
             (of("from the raft leader", &from_leader), weather, format!("{bytes_per_second} bytes a second"))
         }
     };
-    // One direction that passes nothing is enough to leave the raft leader without a quorum.
-    let passes_nothing = weather.stalled || weather.swallowed;
-    let alone = if passes_nothing && place != "between raft leader and follower" { vec![raft_leader] } else { vec![] };
-    let struck_before = lab.proxies().struck();
-    lab.proxies().set(&ways, weather);
-    // Packets that were in flight have arrived by then.
-    let from = now() + 50 * MILLI;
-    let length = random.random_range(1_000..9_000);
-    sleep(length * MILLI).await;
-    let struck = lab.proxies().struck() - struck_before;
-    // A raft leader whose messages or whose replies are lost is replaced.
-    let needs_raft_election = !alone.is_empty() && length * MILLI > RAFT_ELECTION_MAX;
-    // With a round trip longer than the heartbeat interval of 100 ms, or with very low bandwidth, raft leaders change and
-    // commit nothing for a while. So no limit on the outage applies then.
-    let is_far = weather.delay >= Duration::from_millis(50) && place != "around a raft follower";
-    let quorum = !is_far && weather.bytes_per_second.is_none();
-    let name = format!("{what} {place} for {length} ms, {struck} pieces");
-    let strike = Strike::new(name, from, alone).needs_raft_election(needs_raft_election).leaves_a_quorum(quorum);
-    lab.proxies().clear();
-    strike.missed((struck == 0).then(|| "no piece of data was affected".to_owned()))
+    (ways, place, weather, what)
 }

@@ -58,8 +58,8 @@ pub async fn jump(lab: &mut Lab, raft_leader: usize, follower: usize, random: &m
 
 const STEPPED: &str = "the wall clock has stepped";
 
-/// Whether a node has seen its clock jump. Each reading of the clock reads the clock's file again, which its access time
-/// shows. A raft leader also logs that its clock has stepped. A raft follower shows its clock in the `Date` of its
+/// Whether a node has seen its clock jump. Each reading of the clock reads the clock's file again, which its access
+/// time shows. A raft leader also logs that its clock has stepped. A raft follower shows its clock in the `Date` of its
 /// responses only. A step back can't be seen there: the node keeps the text of a second until that second is over.
 async fn is_shown(lab: &Lab, place: usize, hours: i64, stepped_before: usize, leads: bool) -> bool {
     let deadline = now() + SHOWN_MAX;

@@ -87,8 +87,8 @@ pub async fn full(lab: &mut Lab, raft_leader: usize, follower: usize, random: &m
     strike
 }
 
-/// Writes until nothing more can be written, and returns the last error. The file system sets space aside for a file that
-/// is being written, and a flush frees it. So filling the disk takes several rounds.
+/// Writes until nothing more can be written, and returns the last error. The file system sets space aside for a file
+/// that is being written, and a flush frees it. So filling the disk takes several rounds.
 fn fill(ballast: &Path) -> std::io::Error {
     let mut file = File::create(ballast).unwrap();
     loop {

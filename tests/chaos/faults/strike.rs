@@ -18,7 +18,8 @@ pub struct Strike {
     pub needs_raft_election: bool,
     /// What shows that the fault had no effect, if it had none.
     pub missed: Option<String>,
-    /// How long no client may be served while the fault lasts. There is a limit only if two nodes still reach each other.
+    /// How long no client may be served while the fault lasts. There is a limit only if two nodes still reach each
+    /// other.
     pub outage_max: Moment,
     /// Whether the checker is told of the fault. It then allows for what the fault may cost.
     pub is_excuse: bool,

@@ -2,7 +2,8 @@
 
 use super::super::history::{Fault, History, Moment, SECOND};
 
-/// How much longer than until all nodes are ready a fault may disturb. A node that comes back may cause a raft election.
+/// How much longer than until all nodes are ready a fault may disturb. A node that comes back may cause a raft
+/// election.
 pub const SETTLING: Moment = SECOND;
 
 /// The part of the time between two moments that a fault or its consequences may have disturbed.

@@ -52,7 +52,8 @@ pub fn leases(history: &History) -> Vec<Lease<'_>> {
                 }
             }
             Asked::Renew { term } if attempt.answer == Answer::Unknown => {
-                // The renewal may have been done just before the end, so the lease may last longer than its holder knows.
+                // The renewal may have been done just before the end, so the lease may last longer than its holder
+                // knows.
                 if let Some(lease) = leases.get_mut(&term) {
                     lease.over_by += LEASE + GUARD;
                 }

@@ -8,7 +8,8 @@ use super::leases::leases;
 use super::observations::{Says, observations};
 use super::violation::Violation;
 
-/// How long after its end a lease may still be shown. The end is proposed as soon as it is due. Enough for a busy machine.
+/// How long after its end a lease may still be shown. The end is proposed as soon as it is due. Enough for a busy
+/// machine.
 const SHOWN_MAX: Moment = SECOND;
 /// How long after its end a room may stay without a new holder. Contenders pause for up to 5.2 s, and each of them may
 /// wait for up to 6 s for an answer that will not come.
@@ -61,8 +62,8 @@ pub fn check(history: &History) -> (Vec<Violation>, Vec<Moment>) {
     (violations, late)
 }
 
-/// How much log time the faults between two moments may have cost: the whole time in which any of them disturbed, and for
-/// each fault the time before it that had not been stamped.
+/// How much log time the faults between two moments may have cost: the whole time in which any of them disturbed, and
+/// for each fault the time before it that had not been stamped.
 fn lost_at_most(history: &History, from: Moment, to: Moment) -> Moment {
     let mut times: Vec<_> = history.faults.iter().filter_map(|fault| disturbed(fault, from, to)).collect();
     times.sort_unstable();

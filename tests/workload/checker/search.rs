@@ -1,5 +1,5 @@
-//! A second check of linearizability, to compare with [`super::statuses`]. It tries every order of a few answers that real
-//! time allows (Wing and Gong, 1993). It is slow, and simple enough to be seen to be right.
+//! A second check of linearizability, to compare with [`super::statuses`]. It tries every order of a few answers that
+//! real time allows (Wing and Gong, 1993). It is slow, and simple enough to be seen to be right.
 
 use super::observations::{Observation, Says};
 
@@ -12,8 +12,8 @@ struct Room {
 }
 
 /// Whether the answers about one room have an order that explains them all. Each answer must be right at its place. An
-/// answer must not stand before another one that had come before the first was asked for. Between two answers a lease may
-/// end, and another may be granted.
+/// answer must not stand before another one that had come before the first was asked for. Between two answers a lease
+/// may end, and another may be granted.
 pub fn is_linearizable(observed: &[Observation]) -> bool {
     assert!(observed.len() <= 12, "too many to try every order");
     orders(&mut observed.to_vec(), Room { last: 0, is_held: false })

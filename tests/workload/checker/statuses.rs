@@ -1,5 +1,5 @@
-//! Linearizable: the answers about a room go forward in real time, and never back. So no acknowledged grant or resignation
-//! is forgotten.
+//! Linearizable: the answers about a room go forward in real time, and never back. So no acknowledged grant or
+//! resignation is forgotten.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -12,11 +12,11 @@ pub struct Verdict {
     /// How many requests needed a quorum, and how many of them have an unknown outcome.
     pub operations: usize,
     pub unknown: usize,
-    /// The shortest time in microseconds from the moment at which one holder stopped acting to the moment at which the next
-    /// one began. Negative if two acted at the same time.
+    /// The shortest time in microseconds from the moment at which one holder stopped acting to the moment at which the
+    /// next one began. Negative if two acted at the same time.
     pub smallest_gap: Option<i64>,
-    /// How late leases ended, in ascending order. Counted from the latest moment at which a lease ends without a fault, to
-    /// the first sign that somebody else had the room.
+    /// How late leases ended, in ascending order. Counted from the latest moment at which a lease ends without a fault,
+    /// to the first sign that somebody else had the room.
     pub late: Vec<Moment>,
     /// How many holders wanted to go on, and could not renew in time.
     pub ran_out: usize,

@@ -1,6 +1,6 @@
-//! A watch stream goes forward: terms rise, the end of a lease is shown once, and at rest the last event is the state of
-//! the room. Events in quick succession may be shown as one, and a node that a fault has kept behind catches up in one
-//! step. But a lease that lasts for a while without a fault is shown by each stream that is open meanwhile.
+//! A watch stream goes forward: terms rise, the end of a lease is shown once, and at rest the last event is the state
+//! of the room. Events in quick succession may be shown as one, and a node that a fault has kept behind catches up in
+//! one step. But a lease that lasts for a while without a fault is shown by each stream that is open meanwhile.
 
 use std::collections::BTreeMap;
 
@@ -68,9 +68,9 @@ pub fn check(history: &History) -> Vec<Violation> {
     violations
 }
 
-/// Whether a node had not even applied the beginning of a lease when the lease ended, by its own reports. It can't show the
-/// lease then. This happens after a fault has dropped the answer of a raft follower to a snapshot: the raft leader sends
-/// that node nothing else for 5 s, even if the fault is over.
+/// Whether a node had not even applied the beginning of a lease when the lease ended, by its own reports. It can't show
+/// the lease then. This happens after a fault has dropped the answer of a raft follower to a snapshot: the raft leader
+/// sends that node nothing else for 5 s, even if the fault is over.
 fn is_behind(history: &History, node: usize, won_at: Moment, ends: Moment) -> bool {
     let before = history.samples.iter().filter(|sample| sample.at <= won_at).map(|sample| sample.applied_index).max();
     let own = history.samples.iter().filter(|sample| sample.node == node && sample.at <= ends);
