@@ -462,3 +462,24 @@ fn paths_are_found_in_code_only_and_written_out() {
     let found: Vec<String> = found.iter().map(|path| path.join("::")).filter(|path| path.contains("::")).collect();
     assert_eq!(found, ["a::b", "a::c::d", "a::c::e", "a::c::as", "a::c::f", "a::self", "h::I", "x::Y", "u::V"]);
 }
+
+#[test]
+fn the_planted_bugs_still_apply() {
+    const PATCH: &str = "tests/planted/hooks.patch";
+    let tree = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // Without a repository of its own, the tree may be a folder in another one. There git would skip every path.
+    let is_repository = tree.join(".git").exists();
+    let (program, arguments) = match is_repository {
+        true => ("git", vec!["apply", "--check", PATCH]),
+        false => ("patch", vec!["--dry-run", "--force", "-p1", "--input", PATCH]),
+    };
+    let checked = Command::new(program).args(arguments).current_dir(tree).output();
+    let checked = checked.unwrap_or_else(|error| panic!("{program} is needed for this test: {error}"));
+    assert!(
+        checked.status.success(),
+        "{PATCH} does not fit the source any more. Refresh it as tests/planted/README.md says, under \"Refresh the \
+         patch\".\n{}{}",
+        String::from_utf8_lossy(&checked.stdout),
+        String::from_utf8_lossy(&checked.stderr)
+    );
+}

@@ -1,4 +1,4 @@
-"""Three release nodes on loopback addresses of their own, for the measuring scripts. Standard library only."""
+"""Starts release nodes on loopback addresses of their own, for the measuring scripts. Needs the standard library only."""
 
 import http.client
 import json
@@ -89,7 +89,7 @@ def request(ip, method, path, body, timeout):
 
 
 class Cluster:
-    """`with Cluster(3) as cluster:` starts the nodes, waits until they are ready, and ends them by process id."""
+    """Some nodes. `with Cluster(3) as cluster:` starts them, waits until they are ready, and kills them at the end."""
 
     def __init__(self, size, args=()):
         self.folder = tempfile.mkdtemp(prefix="quorate-")

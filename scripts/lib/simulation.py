@@ -4,27 +4,29 @@ import json
 import os
 import subprocess
 
+# A seed takes a few seconds. If it takes longer than this, it hangs.
 SECONDS_MAX = 300
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
 
-def build(*arguments):
-    """Builds what runs the seeds, and says where it is. Tokio takes a seed for its choices only with this flag."""
-    return build_tests("--profile=simulation", "--test=simulation", *arguments, RUSTFLAGS="--cfg tokio_unstable")["simulation"]
+def build(*arguments, root=ROOT):
+    """Builds the program that runs seeds, and returns its path. Tokio accepts a seed only with this flag."""
+    return build_tests("--profile=simulation", "--test=simulation", *arguments, root=root,
+                       RUSTFLAGS="--cfg tokio_unstable")["simulation"]
 
 
-def build_tests(*arguments, **variables):
-    """Builds tests, and says where the program of each is."""
+def build_tests(*arguments, root=ROOT, **variables):
+    """Builds the tests of the tree at `root`, and returns the path of each test program by its name."""
     command = ["cargo", "test", "--locked", "--no-run", "--message-format=json", *arguments]
     environment = dict(os.environ, **variables)
-    built = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True, text=True)
+    built = subprocess.run(command, cwd=root, env=environment, stdout=subprocess.PIPE, check=True, text=True)
     messages = [json.loads(line) for line in built.stdout.splitlines() if line.startswith("{")]
     return {message["target"]["name"]: message["executable"] for message in messages
             if message.get("executable") and message["profile"]["test"]}
 
 
 def run(program, seed, **variables):
-    """What a seed printed: its outcome, if it came to one, and all of it."""
+    """Runs a seed. Returns its outcome, or None if the seed did not come to its end, and everything that it printed."""
     environment = dict(os.environ, QUORATE_SIMULATION_SEED=str(seed), **variables)
     command = [program, "--exact", "one_seed", "--nocapture"]
     try:

@@ -1,4 +1,4 @@
-"""The program as a client, for the measuring scripts: started, listened to, signalled."""
+"""Runs the program as a client for the measuring scripts: starts it, reads its events, sends it signals."""
 
 import json
 import os
@@ -15,7 +15,7 @@ def boot_time():
 
 
 class Tool:
-    """A `quorate hold` or `quorate run` with its events."""
+    """A process of `quorate hold` or `quorate run`, and the events that it has printed so far."""
 
     def __init__(self, urls, args):
         environment = {**os.environ, "QUORATE_URL": urls}
@@ -36,14 +36,14 @@ class Tool:
                 self.changed.notify_all()
 
     def event(self, name, seconds=60):
-        """The first event of this name, and when it was heard."""
+        """Waits for the first event of this name. Returns the moment at which it was read, and the event."""
         find = lambda: next((seen for seen in self.events if seen[1].get("event") == name), None)
         with self.changed:
             assert self.changed.wait_for(find, seconds), f"no {name} in {seconds} s: {self.events}"
             return find()
 
     def authority_ends(self):
-        """When it must have stopped acting, by the last event that granted something. Its lease lasts TTL / 5 longer."""
+        """When its authority ends, by the last event that extended it. The lease itself lasts TTL / 5 longer."""
         granted = [event for _, event in self.events if event["event"] in ("leader", "renewed")][-1]
         return (granted["authority_observed_continuous_ms"] + granted["authority_remaining_ms"]) / 1000
 

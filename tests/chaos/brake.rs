@@ -1,5 +1,5 @@
-//! Makes a disk slow: the kernel holds back the writes of one control group (cgroup v1) to one block device. What the
-//! file system's own threads write is not held back, but a flush waits for its process's writes.
+//! Makes a disk slow. The kernel throttles the writes of one control group (cgroup v1) to one block device. It does not
+//! throttle the file system's own threads, but a flush waits for the writes of its process.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::disk_image::Disk;
 
 const GROUPS: &str = "/sys/fs/cgroup/blkio";
 
-/// A control group for one process. Without a rule, or without a process, it does nothing.
+/// A control group for one process. It does nothing until it has a process and a rule.
 pub struct Brake {
     group: PathBuf,
 }
@@ -20,23 +20,23 @@ impl Brake {
         let brake = Brake { group };
         match brake.group.join("blkio.throttle.write_bps_device").exists() {
             true => Ok(brake),
-            false => Err("this kernel holds no process's writes back".to_owned()),
+            false => Err("this kernel cannot throttle the writes of a control group".to_owned()),
         }
     }
 
-    /// Takes a process and all of its threads in.
-    pub fn hold(&self, process: u32) {
+    /// Puts a process with all its threads into the group.
+    pub fn add(&self, process: u32) {
         std::fs::write(self.group.join("cgroup.procs"), process.to_string()).unwrap();
     }
 
-    /// From now on each block that its process writes takes so long, and they queue. No flush of something new writes
-    /// less than a block.
+    /// From now on each block that the process writes takes `block_takes_millis`, one after the other. A flush of new
+    /// data writes one block or more.
     pub fn press(&self, disk: &Disk, block_takes_millis: u64) {
         let block_bytes = rustix::fs::statvfs(&disk.mount).unwrap().f_bsize;
         self.rule(disk, block_bytes * 1_000 / block_takes_millis);
     }
 
-    /// What is held back is written at once.
+    /// Ends the throttling. Writes that wait are done at once.
     pub fn release(&self, disk: &Disk) {
         self.rule(disk, 0);
     }
@@ -46,7 +46,7 @@ impl Brake {
         std::fs::write(self.group.join("blkio.throttle.write_bps_device"), rule).unwrap();
     }
 
-    /// How many of its process's writes have come through to this disk.
+    /// How many writes of the process have reached this disk.
     pub fn writes(&self, disk: &Disk) -> u64 {
         let served = std::fs::read_to_string(self.group.join("blkio.throttle.io_serviced")).unwrap();
         let line = format!("{} Write ", device(disk));
@@ -54,7 +54,7 @@ impl Brake {
     }
 }
 
-/// The numbers by which the kernel knows the block device of a mounted disk.
+/// The block device of a mounted disk, as `major:minor`.
 fn device(disk: &Disk) -> String {
     let device = disk.mount.metadata().unwrap().dev();
     format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device))
@@ -62,7 +62,7 @@ fn device(disk: &Disk) -> String {
 
 impl Drop for Brake {
     fn drop(&mut self) {
-        // A process that has just ended is still in it for a moment. One that is left behind does nothing.
+        // A process that has just ended stays in the group for a moment. A group that can't be removed does no harm.
         for _ in 0..100 {
             if std::fs::remove_dir(&self.group).is_ok() {
                 return;

@@ -1,26 +1,30 @@
-//! Three nodes, each in a network of its own on one bridge and, if asked for, on a disk of its own. Everything that
-//! is started here is ended here, however the run ends.
+//! Starts three real nodes, each in a network of its own on one bridge and, if the scenario needs it, on a disk of its
+//! own. Everything that is started here ends with the lab, however the run ends. A node is named by its place: 0, 1 or
+//! 2.
 
-use std::fs::File;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::brake::Brake;
 use crate::disk_image::{Disk, run};
 use crate::leaks::Search;
+use crate::network::{Network, ip};
+use crate::node::Node;
 use crate::outside::now;
 use crate::proxy::Proxies;
 use crate::wall::WallClock;
-use crate::workload::history::{Moment, SECOND};
+use crate::workload::history::{MILLI, Moment, SECOND};
+use crate::workload::outside::sleep;
 
-/// Set for a process that has a network and mounts of its own, which end with it.
+/// An environment variable. It is set in a process that has a network and mounts of its own, which end with it.
 pub const INSIDE: &str = "QUORATE_CHAOS_INSIDE";
 
+/// Where the files of the wall clocks are, and where libfaketime has its own.
 const CLOCKS: &str = "/dev/shm";
 
 /// Whether this process has a network and mounts of its own.
@@ -28,38 +32,19 @@ pub fn is_apart() -> bool {
     std::env::var_os(INSIDE).is_some()
 }
 
-/// A process that keeps a network alive, and the two ends of the cable to it.
-struct Network {
-    keeper: Child,
-    end: String,
-    hardware_address: String,
-}
-
-pub struct Node {
-    pub name: String,
-    address: Ipv4Addr,
-    args: Vec<String>,
-    data_dir: PathBuf,
-    log: PathBuf,
-    child: Option<Child>,
-    network: Option<Network>,
-    pub disk: Option<Disk>,
-    pub brake: Option<Brake>,
-    wall_clock: Option<WallClock>,
-}
-
-/// What nodes are given, beyond processes and folders.
+/// What a scenario needs for its nodes beside processes and folders.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Gear {
-    /// A disk of its own for each, whose power can be cut.
+    /// Each node gets a disk of its own whose power can be cut.
     pub disks: bool,
-    /// A brake on each disk.
+    /// Each disk can be throttled.
     pub brakes: bool,
-    /// A network of its own for each, whose cables can be cut.
+    /// Each node gets a network of its own whose cables can be cut.
     pub networks: bool,
-    /// A proxy of ours before the peer port of each; takes networks, in which nodes are known by their addresses.
+    /// The peer port of each node is behind a proxy of ours. The proxy knows nodes by their addresses, so this needs
+    /// networks of our own as well.
     pub proxies: bool,
-    /// A wall clock of its own for each.
+    /// Each node gets a wall clock of its own.
     pub wall_clocks: bool,
 }
 
@@ -70,81 +55,38 @@ pub struct Lab {
     http: reqwest::Client,
 }
 
-/// How many tracers a node sends to each other: so the sum of those that arrive says whose they are.
+/// How many tracers a node sends to each other node: 1, 2 or 4. So the sum that arrives says which nodes were heard.
 pub fn tracers(from: usize) -> u64 {
     1 << from
 }
 
-fn binary() -> String {
-    std::env::var("QUORATE_CHAOS_BINARY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_quorate").to_owned())
-}
-
 impl Lab {
-    /// Starts three nodes. Where this process has no network of its own, they are on loopback addresses, and can't
-    /// be cut off. An error says what is broken: whether the gear can be had here is known by then.
+    /// Starts three nodes, and waits until they are ready. If this process has no network of its own, the nodes get
+    /// loopback addresses, and can't be cut off from each other.
+    ///
+    /// # Errors
+    /// The lab is broken. `means` has found out before whether this machine has the gear at all.
     pub async fn start(gear: Gear, args: &[&str]) -> Result<Lab, String> {
-        let networks = is_apart();
         let folder = tempfile::Builder::new().prefix("quorate-chaos-").tempdir().map_err(|error| error.to_string())?;
-        let secret = folder.path().join("secret");
-        std::fs::write(&secret, "canary-secret of the cluster").map_err(|error| error.to_string())?;
-        let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-        std::fs::set_permissions(&secret, private).map_err(|error| error.to_string())?;
-        let own = u8::try_from(std::process::id() % 200).unwrap_or(0);
-        let address = |place: u8| match networks {
-            true => Ipv4Addr::new(10, 99, 0, place + 1),
-            false => Ipv4Addr::new(127, 99, own, place + 1),
-        };
-        let front = |place: u8| if gear.proxies { Ipv4Addr::new(10, 99, 0, 101 + place) } else { address(place) };
-        let peers: Vec<String> = (0..3).map(|place| format!("n{}={}:7401", place + 1, front(place))).collect();
-        if networks {
-            ip("link set lo up")?;
-            // A lab before this one has left it.
-            let _ = ip("link del chaos0");
-            ip("link add chaos0 type bridge")?;
-            ip("link set chaos0 up")?;
-            ip("addr add 10.99.0.254/24 dev chaos0")?;
+        let secret = write_secret(folder.path()).map_err(|error| error.to_string())?;
+        let addresses = Addresses::new(gear);
+        if is_apart() {
+            make_bridge()?;
         }
-        let proxies = if gear.proxies {
-            for place in 0..3 {
-                ip(&format!("addr add {}/24 dev chaos0", front(place)))?;
-            }
-            let all = |address: &dyn Fn(u8) -> Ipv4Addr| [0, 1, 2].map(|place| (address(place), 7401).into());
-            Some(Proxies::start(all(&front), all(&address)).await?)
-        } else {
-            None
-        };
+        let proxies = if gear.proxies { Some(addresses.start_proxies().await?) } else { None };
         if gear.wall_clocks {
-            // A killed process leaves what libfaketime keeps there. Our own copy of it ends with us.
-            // Our wall clocks are there too, since of this file system we know that it notes when a file was read.
+            // libfaketime leaves files in this folder when its process is killed. Our own copy of the folder ends with
+            // us. `strictatime` makes the file system note each reading of a clock's file.
             run(Command::new("mount").args(["-t", "tmpfs", "-o", "strictatime", "tmpfs", CLOCKS]))?;
         }
         let http = reqwest::Client::builder().no_proxy().build().map_err(|error| error.to_string())?;
         let mut lab = Lab { nodes: Vec::new(), folder, proxies, http };
         for place in 0..3 {
-            let name = format!("n{}", place + 1);
-            let disk = gear.disks.then(Disk::make).transpose()?;
-            let brake = gear.brakes.then(Brake::make).transpose()?;
-            let data_dir = disk.as_ref().map_or_else(|| lab.folder.path().join(&name), Disk::data_dir);
-            let clock_file = Path::new(CLOCKS).join(format!("{name}.clock"));
-            let wall_clock = gear.wall_clocks.then(|| WallClock::make(clock_file)).transpose()?;
-            let network = if networks { Some(Network::make(&name, address(place))?) } else { None };
-            let mut all = vec!["--peers".to_owned(), peers.join(",")];
+            let mut all = vec!["--peers".to_owned(), addresses.peers()];
             all.extend(["--cluster-secret-file".to_owned(), secret.display().to_string()]);
             all.extend(args.iter().map(ToString::to_string));
-            let log = lab.folder.path().join(format!("{name}.log"));
-            let address = address(place);
-            lab.nodes.push(Node {
-                name,
-                address,
-                args: all,
-                data_dir,
-                log,
-                child: None,
-                network,
-                disk,
-                brake,
-                wall_clock,
-            });
+            let node = make_node(place, addresses.node(place), gear, all, lab.folder.path())?;
+            lab.nodes.push(node);
         }
         for node in 0..3 {
             lab.start_node(node);
@@ -169,7 +111,7 @@ impl Lab {
         self.nodes[place].signal(signal);
     }
 
-    /// Whether it ended by itself, and if so, how.
+    /// The exit code of a node that has ended by itself. The outer `None` means that it still runs.
     pub fn ended(&mut self, place: usize) -> Option<Option<i32>> {
         let child = self.nodes[place].child.as_mut()?;
         let status = child.try_wait().unwrap()?;
@@ -181,12 +123,13 @@ impl Lab {
         self.nodes[place].child.is_some()
     }
 
-    /// What `from` sends to `to` is lost from now on, in silence, as on a broken cable: its frames go to a hardware
-    /// address that nobody has.
+    /// From now on everything that `from` sends to `to` is lost without an error, as with a broken cable. Its frames go
+    /// to a hardware address that no node has.
     pub fn cut(&self, from: usize, to: usize) {
         self.address_book(from, to, "02:00:00:00:00:01");
     }
 
+    /// Undoes [`Lab::cut`].
     pub fn join(&self, from: usize, to: usize) {
         let right = &self.nodes[to].network.as_ref().expect("only networks are cut").hardware_address;
         self.address_book(from, to, right);
@@ -198,13 +141,15 @@ impl Lab {
         }
     }
 
+    /// Sets the hardware address to which `from` sends frames for `to`.
     fn address_book(&self, from: usize, to: usize, hardware_address: &str) {
         let network = self.nodes[from].network.as_ref().expect("only networks are cut");
         let (to, end) = (self.nodes[to].address, &network.end);
         network.ip(&format!("neigh replace {to} lladdr {hardware_address} dev {end} nud permanent")).unwrap();
     }
 
-    /// Has each node's network send datagrams to both others, to a port where nobody listens: as many as `tracers` says.
+    /// Sends datagrams from each node's network to both others, to a port without a listener. [`tracers`] says how
+    /// many.
     pub fn send_tracers(&self) {
         for (from, node) in self.nodes.iter().enumerate() {
             let network = node.network.as_ref().expect("only networks are cut");
@@ -215,8 +160,9 @@ impl Lab {
         }
     }
 
-    /// How many datagrams for nobody have come to each node's network so far, as its kernel counts them. Nodes send none.
-    pub fn datagrams_for_nobody(&self) -> [u64; 3] {
+    /// How many datagrams for a port without a listener each node's network has received, by its kernel's counters. The
+    /// nodes themselves send no datagrams.
+    pub fn datagrams_for_no_listener(&self) -> [u64; 3] {
         [0, 1, 2].map(|place| {
             let network = self.nodes[place].network.as_ref().expect("only networks are cut");
             let counts = std::fs::read_to_string(format!("/proc/{}/net/snmp", network.keeper.id())).unwrap();
@@ -227,7 +173,7 @@ impl Lab {
         })
     }
 
-    /// Drops what the node's disk has not written, and the node with it; then the disk is there again.
+    /// Drops everything that these disks have not written, and kills their nodes. Then the disks work again.
     pub fn cut_power(&mut self, places: &[usize]) {
         for place in places {
             self.disk(*place).cut_power();
@@ -251,7 +197,7 @@ impl Lab {
         self.nodes[place].wall_clock.as_ref().expect("this scenario asks for wall clocks")
     }
 
-    /// By how many seconds a node's wall clock differs from ours, as the `Date` of an answer says.
+    /// By how many seconds a node's wall clock differs from ours, according to the `Date` of a response.
     pub async fn wall_clock_error(&self, place: usize) -> Option<i64> {
         let url = format!("http://{}:7400/livez", self.nodes[place].address);
         let response = self.http.get(url).timeout(Duration::from_secs(1)).send().await.ok()?;
@@ -259,7 +205,7 @@ impl Lab {
         Some(date.timestamp().as_second() - jiff::Timestamp::now().as_second())
     }
 
-    /// How often a node has said something.
+    /// How often these words are in a node's log.
     pub fn count_in_log(&self, place: usize, words: &str) -> usize {
         std::fs::read_to_string(&self.nodes[place].log).unwrap_or_default().matches(words).count()
     }
@@ -268,7 +214,7 @@ impl Lab {
         self.proxies.as_ref().expect("this scenario asks for proxies")
     }
 
-    /// Waits until it has ended by itself, and says how.
+    /// Waits until a node has ended by itself, and returns its exit code.
     pub async fn end_of(&mut self, place: usize, limit: Moment) -> Result<Option<i32>, String> {
         let deadline = now() + limit;
         loop {
@@ -278,7 +224,7 @@ impl Lab {
             if now() > deadline {
                 return Err(format!("n{} has not ended within {} s", place + 1, limit / SECOND));
             }
-            crate::workload::clients::sleep(10_000).await;
+            sleep(10 * MILLI).await;
         }
     }
 
@@ -293,7 +239,7 @@ impl Lab {
         Some((status, response.json().await.ok()?))
     }
 
-    /// Waits until all nodes are ready, and says when they were.
+    /// Waits until all nodes are ready, and returns that moment.
     pub async fn healed(&self, limit: Moment) -> Option<Moment> {
         let started = now();
         while now() < started + limit {
@@ -304,12 +250,12 @@ impl Lab {
             if ready {
                 return Some(now());
             }
-            crate::workload::clients::sleep(20_000).await;
+            sleep(20 * MILLI).await;
         }
         None
     }
 
-    /// Waits until a node says that it is the raft leader; of two that do, the one of the later raft term is.
+    /// Waits until a node reports that it is raft leader. If two do, the one with the higher raft term counts.
     pub async fn raft_leader(&self, limit: Moment) -> Option<usize> {
         let deadline = now() + limit;
         loop {
@@ -323,7 +269,7 @@ impl Lab {
             if latest.is_some() || now() > deadline {
                 return latest.map(|(_, place)| place);
             }
-            crate::workload::clients::sleep(20_000).await;
+            sleep(20 * MILLI).await;
         }
     }
 
@@ -337,7 +283,7 @@ impl Lab {
         highest
     }
 
-    /// The last words of each node.
+    /// The last lines of each node's log.
     pub fn logs(&self) -> String {
         let mut text = String::new();
         for node in &self.nodes {
@@ -348,13 +294,83 @@ impl Lab {
         text
     }
 
-    /// Where secrets are in the logs, and in all that the nodes have stored. Ends the nodes first, so that no file goes
-    /// while it is looked for.
+    /// Searches the logs and everything that the nodes have stored for secrets. Kills the nodes first, so that no file
+    /// disappears during the search.
     pub fn leaks(&mut self, search: &Search) -> Vec<String> {
         (0..3).for_each(|place| self.kill(place));
         let places = self.nodes.iter().flat_map(|node| [&node.log, &node.data_dir]);
         places.flat_map(|place| search.look_into(place)).collect()
     }
+}
+
+/// Where the nodes listen, and where the others reach them.
+struct Addresses {
+    /// The first three numbers of the nodes' addresses.
+    network: [u8; 3],
+    /// Whether the others reach a node through a proxy.
+    proxies: bool,
+}
+
+impl Addresses {
+    fn new(gear: Gear) -> Addresses {
+        // Without a network of our own, each process takes other loopback addresses.
+        let own = u8::try_from(std::process::id() % 200).unwrap_or(0);
+        Addresses { network: if is_apart() { [10, 99, 0] } else { [127, 99, own] }, proxies: gear.proxies }
+    }
+
+    fn node(&self, place: u8) -> Ipv4Addr {
+        let [a, b, c] = self.network;
+        Ipv4Addr::new(a, b, c, place + 1)
+    }
+
+    /// The address that the others know.
+    fn front(&self, place: u8) -> Ipv4Addr {
+        if self.proxies { Ipv4Addr::new(10, 99, 0, 101 + place) } else { self.node(place) }
+    }
+
+    fn peers(&self) -> String {
+        let peers: Vec<String> = (0..3).map(|place| format!("n{}={}:7401", place + 1, self.front(place))).collect();
+        peers.join(",")
+    }
+
+    async fn start_proxies(&self) -> Result<Proxies, String> {
+        for place in 0..3 {
+            ip(&format!("addr add {}/24 dev chaos0", self.front(place)))?;
+        }
+        let fronts = [0, 1, 2].map(|place| (self.front(place), 7401).into());
+        let nodes = [0, 1, 2].map(|place| (self.node(place), 7401).into());
+        Proxies::start(fronts, nodes).await
+    }
+}
+
+fn write_secret(folder: &Path) -> std::io::Result<PathBuf> {
+    let secret = folder.join("secret");
+    std::fs::write(&secret, "canary-secret of the cluster")?;
+    std::fs::set_permissions(&secret, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    Ok(secret)
+}
+
+/// Makes the bridge that connects the nodes' networks with this process.
+fn make_bridge() -> Result<(), String> {
+    ip("link set lo up")?;
+    // An earlier lab may have left its bridge. Usually there is none, and this fails.
+    let _ = ip("link del chaos0");
+    ip("link add chaos0 type bridge")?;
+    ip("link set chaos0 up")?;
+    ip("addr add 10.99.0.254/24 dev chaos0")?;
+    Ok(())
+}
+
+fn make_node(place: u8, address: Ipv4Addr, gear: Gear, args: Vec<String>, folder: &Path) -> Result<Node, String> {
+    let name = format!("n{}", place + 1);
+    let disk = gear.disks.then(Disk::make).transpose()?;
+    let brake = gear.brakes.then(Brake::make).transpose()?;
+    let data_dir = disk.as_ref().map_or_else(|| folder.join(&name), Disk::data_dir);
+    let clock_file = Path::new(CLOCKS).join(format!("{name}.clock"));
+    let wall_clock = gear.wall_clocks.then(|| WallClock::make(clock_file)).transpose()?;
+    let network = if is_apart() { Some(Network::make(&name, address)?) } else { None };
+    let log = folder.join(format!("{name}.log"));
+    Ok(Node { name, address, args, data_dir, log, child: None, network, disk, brake, wall_clock })
 }
 
 impl Drop for Lab {
@@ -364,119 +380,4 @@ impl Drop for Lab {
             let _ = ip("link del chaos0");
         }
     }
-}
-
-impl Node {
-    fn start(&mut self) {
-        assert!(self.child.is_none(), "{} runs already", self.name);
-        let log = File::options().create(true).append(true).open(&self.log).unwrap();
-        let mut command = match &self.network {
-            // It becomes the program, so the process id is the node's.
-            Some(network) => {
-                let mut command = network.enter();
-                command.arg(binary());
-                command
-            }
-            None => Command::new(binary()),
-        };
-        command
-            .args(["serve", "--name", &self.name])
-            .args(["--listen", &format!("{}:7400", self.address)])
-            .args(["--peer-listen", &format!("{}:7401", self.address)])
-            .arg("--data-dir")
-            .arg(&self.data_dir)
-            .args(["--campaigns-per-minute", "1000000", "--max-watches-per-client", "1000"])
-            .args(&self.args)
-            .env("NO_COLOR", "1")
-            .env_remove("RUST_LOG")
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().unwrap())
-            .stderr(log);
-        if let Some(clock) = &self.wall_clock {
-            command.envs(clock.environment());
-        }
-        let child = command.spawn().unwrap();
-        if let Some(brake) = &self.brake {
-            brake.hold(child.id());
-        }
-        self.child = Some(child);
-    }
-
-    fn kill(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-
-    fn signal(&mut self, signal: Signal) {
-        let Some(child) = &self.child else { return };
-        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-        // It may have ended by itself a moment ago.
-        let _ = kill_process(pid, signal);
-    }
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
-impl Network {
-    fn make(name: &str, address: Ipv4Addr) -> Result<Network, String> {
-        let mut keep = Command::new("unshare");
-        keep.args(["--net", "sleep", "infinity"]).stdin(Stdio::null());
-        let keeper = keep.spawn().map_err(|error| error.to_string())?;
-        let (here, end) = (format!("to-{name}"), format!("eth-{name}"));
-        let mut network = Network { keeper, end: end.clone(), hardware_address: String::new() };
-        network.wait_until_apart()?;
-        // The network of a lab before this one takes its time to go, and its cable with it.
-        let _ = ip(&format!("link del {here}"));
-        ip(&format!("link add {here} type veth peer name {end}"))?;
-        ip(&format!("link set {end} netns {}", network.keeper.id()))?;
-        ip(&format!("link set {here} master chaos0 up"))?;
-        network.ip("link set lo up")?;
-        network.ip(&format!("addr add {address}/24 dev {end}"))?;
-        network.ip(&format!("link set {end} up"))?;
-        let shown = network.ip(&format!("-o link show {end}"))?;
-        let after = shown.split("link/ether ").nth(1).and_then(|rest| rest.split(' ').next());
-        after.ok_or("no hardware address")?.clone_into(&mut network.hardware_address);
-        Ok(network)
-    }
-
-    /// Waits until the keeper has left our network for its own.
-    fn wait_until_apart(&self) -> Result<(), String> {
-        let ours = std::fs::read_link("/proc/self/ns/net").map_err(|error| error.to_string())?;
-        for _ in 0..500 {
-            let theirs = std::fs::read_link(format!("/proc/{}/ns/net", self.keeper.id()));
-            if theirs.is_ok_and(|theirs| theirs != ours) {
-                return Ok(());
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Err("no network of its own for a node".to_owned())
-    }
-
-    /// What is to run in this network is added to it.
-    fn enter(&self) -> Command {
-        let mut command = Command::new("nsenter");
-        command.arg(format!("--net=/proc/{}/ns/net", self.keeper.id())).arg("--");
-        command
-    }
-
-    fn ip(&self, args: &str) -> Result<String, String> {
-        run(self.enter().arg("ip").args(args.split(' ')))
-    }
-}
-
-impl Drop for Network {
-    fn drop(&mut self) {
-        let _ = self.keeper.kill();
-        let _ = self.keeper.wait();
-    }
-}
-
-fn ip(args: &str) -> Result<String, String> {
-    run(Command::new("ip").args(args.split(' ')))
 }

@@ -1,4 +1,4 @@
-//! The search for secrets where none belongs: in all that nodes have printed and stored.
+//! Searches everything that the nodes have printed and stored for secrets. There must be none.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// The least piece of a secret that is looked for. Any 15 bytes of a secret hold one of its pieces.
+/// The size in bytes of the pieces that are searched for. Any 15 bytes of a secret hold a whole piece.
 const PIECE: usize = 8;
 
 /// Finds pieces of secrets.
@@ -16,7 +16,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// A secret as it is written.
+    /// Adds a secret, as these bytes.
     pub fn add(&mut self, secret: &[u8]) {
         let last = secret.len() - PIECE;
         for start in (0..last).step_by(PIECE).chain([last]) {
@@ -24,7 +24,7 @@ impl Search {
         }
     }
 
-    /// A leader token: as the wire has it, as bytes, and as programs print bytes.
+    /// Adds a leader token in three forms: as JSON has it, as bytes, and as hexadecimal digits.
     pub fn add_token(&mut self, token: &str) {
         let bytes = URL_SAFE_NO_PAD.decode(token).unwrap();
         let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -37,7 +37,7 @@ impl Search {
         content.windows(PIECE).any(|window| self.pieces.contains::<[u8]>(window))
     }
 
-    /// What is to be said of a file, or of all files in a folder. One that can't be read is not clean.
+    /// Searches a file, or all files below a folder. Returns the files with a secret, and those that can't be read.
     pub fn look_into(&self, place: &Path) -> Vec<String> {
         let inside = if place.is_dir() {
             std::fs::read_dir(place)
@@ -47,12 +47,12 @@ impl Search {
             std::fs::read(place)
                 .map(|content| if self.is_in(&content) { vec![place.display().to_string()] } else { Vec::new() })
         };
-        inside.unwrap_or_else(|why| vec![format!("{}, which can't be read: {why}", place.display())])
+        inside.unwrap_or_else(|why| vec![format!("{}, which can't be read ({why})", place.display())])
     }
 }
 
 #[test]
-fn a_secret_is_found_in_each_form_and_nothing_else_is() {
+fn a_secret_is_found_in_each_form_and_other_text_is_not() {
     let bytes: [u8; 32] = std::array::from_fn(|index| (index * 37 + 11) as u8);
     let token = URL_SAFE_NO_PAD.encode(bytes);
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -61,7 +61,7 @@ fn a_secret_is_found_in_each_form_and_nothing_else_is() {
     for form in [token.as_bytes(), &token.as_bytes()[5..20], &bytes, &bytes[17..], hex.as_bytes()] {
         assert!(search.is_in(&[b"before \xff", form, b"\0 after"].concat()), "{form:?}");
     }
-    assert!(!search.is_in(b"nothing of it, but \"leader_token\""));
+    assert!(!search.is_in(b"no secret, only the word \"leader_token\""));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Clients' way to real nodes.
+//! How clients reach real nodes.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use futures::future::{BoxFuture, ready};
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 
-use crate::workload::clients::{NoAnswer, Outside, Request};
 use crate::workload::history::{Moment, SECOND};
+use crate::workload::outside::{NoAnswer, Outside, Request};
 
-/// This machine's raw monotonic clock, which nothing changes.
+/// This machine's raw monotonic clock. Nothing sets it, and NTP doesn't change its rate.
 pub fn now() -> Moment {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicRaw);
     u64::try_from(time.tv_sec).unwrap() * SECOND + u64::try_from(time.tv_nsec).unwrap() / 1_000

@@ -1,15 +1,15 @@
-//! A task that panics takes nobody with it, and nobody asks clients and observers how they ended. So panics are counted
-//! as they happen. They do not end the process, which would leave nodes behind.
+//! Counts panics of the lab's tasks. A panic ends only its own task, and no code asks every task how it ended. The
+//! process goes on all the same, because its end would leave nodes running.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What the threads are called whose panics count. Other tests of this process have threads of their own, and a panic
-/// of the one that runs the lab is a failure anyhow.
+/// The name of the threads whose panics count. Other tests in this process have threads of their own. A panic of the
+/// thread that runs the lab fails the test anyway.
 pub const THREADS: &str = "lab";
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// From now on panics of these threads are counted, and printed as they were.
+/// Starts to count panics of these threads. They are printed as before.
 pub fn count() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -20,7 +20,7 @@ pub fn count() {
     }));
 }
 
-/// What is to be said of those since this was asked last, if there were any.
+/// Reports the panics since the last call, if there were any.
 pub fn trouble() -> Option<String> {
     let count = COUNT.swap(0, Ordering::SeqCst);
     (count > 0).then(|| format!("{count} panics of the lab's own tasks, see above"))

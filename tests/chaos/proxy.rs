@@ -1,5 +1,5 @@
-//! A way between the nodes that we can make bad: each node is known to the others by the address of a proxy, which
-//! passes on what comes, late or in small pieces, or keeps it, or loses it without telling.
+//! A network between the nodes that can be made bad. Each node is known to the others by the address of a proxy. The
+//! proxy passes bytes on, late or in small pieces, or keeps them back, or drops them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// What happens to the bytes that one node sends to another, whoever of them opened the connection.
+/// What happens to the bytes that one node sends to another, whichever of the two opened the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Weather {
     pub delay: Duration,
-    /// Up to so much more, drawn for each piece. Order is kept.
+    /// The most that is added to the delay, at random for each piece. Order is kept.
     pub jitter: Duration,
-    /// Nothing arrives, for now.
+    /// Bytes wait, and arrive later.
     pub stalled: bool,
-    /// What is sent is lost, and its connection stays open and useless, even in better weather.
+    /// Bytes are lost. Their connection stays open, and passes nothing any more, even in better weather.
     pub swallowed: bool,
     pub bytes_per_second: Option<usize>,
 }
@@ -30,7 +30,7 @@ type Links = [[Weather; 3]; 3];
 pub struct Proxies {
     links: watch::Sender<Links>,
     struck: Arc<AtomicU64>,
-    /// They end with it.
+    /// The listeners end when this is dropped.
     _listeners: tokio::task::JoinSet<()>,
 }
 
@@ -40,18 +40,18 @@ struct Way {
     to: usize,
     links: watch::Receiver<Links>,
     struck: Arc<AtomicU64>,
-    /// Of the whole connection.
+    /// Whether the connection has lost bytes in either direction, and so passes nothing any more.
     is_useless: Arc<AtomicBool>,
 }
 
-/// As much as one piece holds, and as many pieces as wait: more than nodes send in a second.
+/// The size of a piece, and how many pieces may wait: together more than the nodes send in a second.
 const PIECE_BYTES: usize = 16 << 10;
 const PIECES_MAX: usize = 256;
-/// A trickle comes in so many pieces a second.
+/// Into how many pieces a second the bytes are cut if bandwidth is limited.
 const PIECES_PER_SECOND: usize = 20;
 
 impl Proxies {
-    /// Listens at each front for the node behind it.
+    /// Listens at each of the addresses `fronts`, and connects to the node with the same index.
     pub async fn start(fronts: [SocketAddr; 3], nodes: [SocketAddr; 3]) -> Result<Proxies, String> {
         let (links, weather) = watch::channel(Links::default());
         let struck = Arc::new(AtomicU64::new(0));
@@ -63,16 +63,17 @@ impl Proxies {
         Ok(Proxies { links, struck, _listeners: listeners })
     }
 
-    /// From now on, between these.
+    /// Sets the weather from now on for these pairs of sender and receiver.
     pub fn set(&self, ways: &[(usize, usize)], weather: Weather) {
         self.links.send_modify(|links| ways.iter().for_each(|(from, to)| links[*from][*to] = weather));
     }
 
+    /// Makes all links good again.
     pub fn clear(&self) {
         self.links.send_replace(Links::default());
     }
 
-    /// How many pieces did not pass as in good weather.
+    /// How many pieces came in bad weather so far.
     pub fn struck(&self) -> u64 {
         self.struck.load(Ordering::SeqCst)
     }
@@ -88,7 +89,7 @@ async fn listen(
     let mut connections = tokio::task::JoinSet::new();
     loop {
         let Ok((near, sender)) = listener.accept().await else { continue };
-        let from = nodes.iter().position(|node| node.ip() == sender.ip()).expect("only nodes come here");
+        let from = nodes.iter().position(|node| node.ip() == sender.ip()).expect("only nodes connect to a proxy");
         let is_useless = Arc::new(AtomicBool::new(false));
         let way = |from, to| {
             let (links, struck, is_useless) = (links.clone(), struck.clone(), is_useless.clone());
@@ -96,7 +97,7 @@ async fn listen(
         };
         let (there, back) = (way(from, to), way(to, from));
         connections.spawn(async move {
-            // A node that is down refuses, and so its proxy hangs up.
+            // If the node is down, the proxy closes the connection.
             let Ok(far) = TcpStream::connect(nodes[to]).await else { return };
             let _ = (near.set_nodelay(true), far.set_nodelay(true));
             let ((near_reads, near_writes), (far_reads, far_writes)) = (near.into_split(), far.into_split());
@@ -116,7 +117,7 @@ impl Way {
         self.links.borrow()[self.from][self.to]
     }
 
-    /// Each piece with the moment at which it arrives.
+    /// Reads pieces, and queues each with the moment at which it is due.
     async fn take(&self, mut reads: OwnedReadHalf, pieces: mpsc::Sender<(Instant, Vec<u8>)>) {
         let mut last_due = Instant::now();
         let mut buffer = vec![0; PIECE_BYTES];
@@ -136,6 +137,7 @@ impl Way {
         }
     }
 
+    /// Writes each piece when it is due, as far as the weather lets it.
     async fn give(&self, mut writes: OwnedWriteHalf, mut pieces: mpsc::Receiver<(Instant, Vec<u8>)>) {
         let mut links = self.links.clone();
         while let Some((due, piece)) = pieces.recv().await {
@@ -159,7 +161,7 @@ impl Way {
                 }
             }
         }
-        // Whoever hangs up on a useless connection is not heard at its other end.
+        // On a useless connection even the end of the connection doesn't get through.
         if self.is_useless.load(Ordering::SeqCst) {
             std::future::pending::<()>().await;
         }

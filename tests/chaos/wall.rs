@@ -1,4 +1,4 @@
-//! A wall clock of its own for a node, which can be set while it runs: libfaketime, which is told to leave the
+//! Gives a node a wall clock of its own that can be set while the node runs. It uses libfaketime, and leaves the
 //! monotonic clocks alone.
 
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The wall clock of one node.
 pub struct WallClock {
     library: PathBuf,
-    /// By how much it is wrong. Read anew by each look at the clock.
+    /// Holds the error of the clock. libfaketime reads it at each reading of the clock.
     file: PathBuf,
 }
 
@@ -17,27 +17,27 @@ impl WallClock {
         Ok(clock)
     }
 
-    /// Where libfaketime is.
+    /// The path of libfaketime.
     pub fn library() -> Result<PathBuf, String> {
         let folders = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten().map(|folder| folder.path());
         let library = folders.map(|folder| folder.join("faketime/libfaketimeMT.so.1")).find(|library| library.exists());
         library.ok_or_else(|| "libfaketime is not installed".to_owned())
     }
 
-    /// Makes it wrong by so many seconds, from now on.
+    /// Makes the clock wrong by this many seconds from now on.
     pub fn set(&self, seconds: i64) {
         let aside = Path::with_extension(&self.file, "new");
         std::fs::write(&aside, format!("{seconds:+}\n")).unwrap();
         std::fs::rename(aside, &self.file).unwrap();
     }
 
-    /// Whether its node has looked at it since it was set last. Nobody else does.
+    /// Whether the node has read the clock since it was set last. No other process reads the file.
     pub fn was_read(&self) -> bool {
         let file = std::fs::metadata(&self.file).unwrap();
         file.accessed().unwrap() > file.modified().unwrap()
     }
 
-    /// What a process must find in its environment to have this clock.
+    /// The environment variables that give a process this clock.
     pub fn environment(&self) -> [(&'static str, &Path); 5] {
         [
             ("LD_PRELOAD", &self.library),

@@ -1,4 +1,4 @@
-//! A node's clocks: one that runs at a rate of its own from an origin of its own, and a wall clock that jumps.
+//! A node's clocks: a monotonic clock with its own origin and rate, and a wall clock that can jump.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
@@ -6,25 +6,30 @@ use std::time::Duration;
 use quorate::clock::{Clock, ClockReading};
 use quorate::domain::WallTime;
 
-/// Where simulated wall clocks begin: 2026-01-01, in milliseconds.
+/// Where simulated wall clocks begin: 2026-01-01, in milliseconds since 1970.
 const EPOCH: u64 = 1_767_225_600_000;
 
-/// See the module. A restarted process has a new one, as a new process has.
+/// The clocks of one process. A restarted process gets new ones.
 pub struct SimulatedClock {
     origin: u64,
-    /// How much faster than real time it runs, in millionths.
+    /// How much faster than real time the clock runs, in millionths.
     rate_ppm: i64,
-    /// While it stands still, when it began to.
+    /// When the clock stopped, while it stands still; `u64::MAX` while it runs.
     stopped_at: AtomicU64,
-    /// How long it has stood still in all.
+    /// How long the clock has stood still in all.
     stood: AtomicU64,
     wall_offset_ms: std::sync::Arc<AtomicI64>,
 }
 
-/// Microseconds since the simulation began, as the host that runs knows it.
+/// Microseconds since the simulation began. Only simulated code can ask for it.
 pub fn simulated_micros() -> u64 {
-    let elapsed: Duration = turmoil::sim_elapsed().expect("asked for by simulated code");
+    let elapsed: Duration = turmoil::sim_elapsed().expect("called by simulated code");
     u64::try_from(elapsed.as_micros()).expect("simulations are short")
+}
+
+/// A duration in microseconds.
+pub fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).expect("simulations are short")
 }
 
 impl SimulatedClock {
@@ -32,12 +37,12 @@ impl SimulatedClock {
         Self { origin, rate_ppm, stopped_at: AtomicU64::new(u64::MAX), stood: AtomicU64::new(0), wall_offset_ms }
     }
 
-    /// Stands still from now on, as in a machine that is suspended.
+    /// Stops the clock from now on, as in a machine that is suspended.
     pub fn stop(&self, now: u64) {
         self.stopped_at.store(now, Ordering::Relaxed);
     }
 
-    /// Runs on.
+    /// Lets the clock run again.
     pub fn go_on(&self, now: u64) {
         let stopped_at = self.stopped_at.swap(u64::MAX, Ordering::Relaxed);
         if stopped_at != u64::MAX {

@@ -1,5 +1,4 @@
-//! A node's disk: real files, written by the real storage code, of which a power cut leaves only what was brought to
-//! the disk before it.
+//! A node's disk. The real storage code writes real files. A power cut leaves only what was flushed before it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -14,25 +13,25 @@ use quorate::storage::{Blocking, Disk};
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-/// See the module.
+/// A disk that remembers what was flushed.
 #[derive(Debug)]
 pub struct SimulatedDisk {
     root: PathBuf,
     durable: Mutex<Durable>,
     stall_ms: AtomicU64,
     fails: AtomicBool,
-    /// Whether flushes of the log are only pretended.
+    /// Whether flushes of the log only pretend to work.
     forgets: bool,
 }
 
 /// What a power cut leaves.
 #[derive(Debug, Default)]
 struct Durable {
-    /// The names, and the files that they stand for.
+    /// The path of each file, and its inode.
     names: BTreeMap<PathBuf, u64>,
-    /// The content of files, as it was last flushed.
+    /// The content of each file at its last flush, by inode.
     content: HashMap<u64, Vec<u8>>,
-    /// The length of each file of the log, as it was last flushed. These only grow.
+    /// The length of each file of the log at its last flush. These files only grow.
     log: BTreeMap<PathBuf, u64>,
 }
 
@@ -42,17 +41,17 @@ impl SimulatedDisk {
         Self { root, durable: Mutex::default(), stall_ms: AtomicU64::new(0), fails: AtomicBool::new(false), forgets }
     }
 
-    /// Where the node stores.
+    /// The node's data directory.
     pub fn data_dir(&self) -> PathBuf {
         self.root.join("data")
     }
 
-    /// Makes each flush of the log take so long from now on.
+    /// From now on each flush of the log takes this long.
     pub fn stall(&self, duration_ms: u64) {
         self.stall_ms.store(duration_ms, Ordering::Relaxed);
     }
 
-    /// Makes all that is to be brought to the disk fail from now on, or work again.
+    /// From now on every flush fails, or works again.
     pub fn set_failing(&self, fails: bool) {
         self.fails.store(fails, Ordering::Relaxed);
     }
@@ -68,18 +67,19 @@ impl SimulatedDisk {
         self.durable.lock().unwrap()
     }
 
-    /// Takes away what was not brought to the disk: all of it, or, as chance wills, not all. The node doesn't run.
+    /// Takes away what was not flushed. By chance, some of it may stay, as on a real disk. The node must not be
+    /// running.
     pub fn cut_power(&self, random: &mut StdRng) {
         let durable = self.durable();
         let mut files = Vec::new();
         files_below(&self.root, &mut files);
-        // The database may have written by itself what nobody has flushed.
+        // The database may have reached the disk without a flush.
         let database_is_kept = random.random_bool(0.3);
         for path in files {
             if path.starts_with(self.data_dir().join("log")) {
                 let written = fs::metadata(&path).unwrap().len();
                 match durable.log.get(&path) {
-                    // A torn write: some of what came later is there too.
+                    // A torn write: a part of the bytes after the last flush is there as well.
                     Some(length) => truncate(&path, random.random_range(*length..=written.max(*length))),
                     None if random.random_bool(0.5) => truncate(&path, random.random_range(0..=written)),
                     None => fs::remove_file(&path).unwrap(),
@@ -101,11 +101,11 @@ impl SimulatedDisk {
             fs::write(path, durable.content.get(inode).map_or(&[][..], Vec::as_slice)).unwrap();
         }
         drop(durable);
-        self.note_what_is_there();
+        self.note_all_files();
     }
 
-    /// What is there after a start is on the disk, in new files.
-    fn note_what_is_there(&self) {
+    /// Takes note of everything that is on the disk now. The files have new inodes.
+    fn note_all_files(&self) {
         let mut files = Vec::new();
         files_below(&self.root, &mut files);
         let mut durable = self.durable();
@@ -187,7 +187,7 @@ impl Disk for SimulatedDisk {
     }
 }
 
-/// In an order that does not depend on the file system.
+/// All files below a folder, in an order that does not depend on the file system.
 fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();

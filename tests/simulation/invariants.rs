@@ -1,4 +1,4 @@
-//! What must be true of the nodes at every moment, whatever clients see of it.
+//! What must be true of the nodes' own states at every moment, whether or not clients can see it.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use quorate::consensus::Consensus;
 
 use crate::workload::history::Moment;
 
-/// How much faster than real time the clock of a raft leader may run: less than a lease's guard allows for.
+/// How much faster than real time a raft leader's clock may run, in millionths: less than the guard of a lease covers.
 pub const RATE_PPM_MAX: i64 = 400;
 
-/// Watches the nodes' states as the simulation goes on.
+/// Compares the nodes' states as the simulation goes on.
 #[derive(Default)]
 pub struct Invariants {
-    /// What was applied up to an index, as any node showed it first.
+    /// The state after each applied index, as the first node had it.
     by_index: BTreeMap<u64, Seen>,
     /// The raft leader of each raft term.
     raft_leaders: BTreeMap<u64, usize>,
@@ -29,17 +29,23 @@ struct Seen {
 }
 
 impl Invariants {
-    /// How many reigns were seen.
+    /// How many raft terms with a raft leader were seen.
     pub fn reigns(&self) -> usize {
         self.raft_leaders.len()
     }
 
+    /// Compares the state of one node with all states seen so far.
     pub fn look_at(&mut self, node: usize, consensus: &Consensus, now: Moment) {
         let status = consensus.status();
         if status.role == "raft_leader" {
             let first = *self.raft_leaders.entry(status.raft_term).or_insert(node);
             if first != node {
-                self.violated(format!("n{} and n{} lead in raft term {}", first + 1, node + 1, status.raft_term));
+                self.violated(format!(
+                    "n{} and n{} are both raft leader in raft term {}",
+                    first + 1,
+                    node + 1,
+                    status.raft_term
+                ));
             }
         }
         let position = consensus.replica().position();
@@ -53,7 +59,7 @@ impl Invariants {
         };
         if let Some(first) = self.by_index.get(&applied.index) {
             if (first.raft_term, &first.digest) != (seen.raft_term, &seen.digest) {
-                self.violated(format!("at index {} {first:?} and {seen:?}", applied.index));
+                self.violated(format!("two states at applied index {}: {first:?} and {seen:?}", applied.index));
             }
             return;
         }
@@ -67,7 +73,10 @@ impl Invariants {
         if before.is_some_and(|(_, before)| !grows(before, &seen))
             || after.is_some_and(|(_, after)| !grows(&seen, after))
         {
-            self.violated(format!("something went back: {before:?}, {seen:?} at {}, {after:?}", applied.index));
+            self.violated(format!(
+                "a raft term, log time or fencing token fell: {before:?}, {seen:?} at {}, {after:?}",
+                applied.index
+            ));
         }
         let log_time_max = now / 1_000 + now / 1_000 * RATE_PPM_MAX.unsigned_abs() / 1_000_000 + 10;
         if seen.log_time > log_time_max {
@@ -77,7 +86,7 @@ impl Invariants {
     }
 
     fn violated(&mut self, what: String) {
-        // The first of a kind tells most; what follows from it would fill the screen.
+        // The first ones say most. Those that follow from them would only fill the screen.
         if self.violations.len() < 10 {
             self.violations.push(what);
         }

@@ -1,4 +1,4 @@
-//! HTTP over the simulated network: between nodes, and between them and their clients.
+//! HTTP over the simulated network, between nodes and between clients and nodes.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -21,15 +21,15 @@ use quorate::peer::{Carrier, Delivered, Parcel, PeerError, path};
 use turmoil::net::{TcpListener, TcpStream};
 
 use crate::clock::simulated_micros;
-use crate::workload::clients::{NoAnswer, Outside, Request};
 use crate::workload::history::Moment;
+use crate::workload::outside::{NoAnswer, Outside, Request};
 
 pub const CLIENT_PORT: u16 = 7400;
 pub const PEER_PORT: u16 = 7401;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The name of a host, as others look it up.
+/// The host name of a node.
 pub fn host(place: usize) -> String {
     format!("n{}", place + 1)
 }
@@ -42,7 +42,7 @@ pub async fn serve(port: u16, router: Router) -> std::io::Result<()> {
         let service = TowerToHyperService::new(router.clone().layer(Extension(ConnectInfo::<SocketAddr>(from))));
         let mut server = hyper::server::conn::http1::Builder::new();
         server.timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(10));
-        // A connection that breaks is the client's to notice.
+        // An error only means that the connection broke, which the client notices as well.
         tokio::spawn(async move { server.serve_connection(TokioIo::new(stream), service).await.ok() });
     }
 }
@@ -57,7 +57,7 @@ where
     Some(sender)
 }
 
-/// Carries between nodes, and keeps connections as the real one does.
+/// Carries requests between nodes, and keeps idle connections as the real carrier does.
 pub struct SimulatedCarrier {
     snapshots_sent: Arc<AtomicU64>,
     idle: Arc<Mutex<HashMap<String, Vec<SendRequest<reqwest::Body>>>>>,
@@ -110,7 +110,7 @@ impl Carrier for SimulatedCarrier {
     }
 }
 
-/// The clients' way to the nodes, and their clock.
+/// How clients reach the nodes, and their clock.
 pub struct SimulatedOutside;
 
 impl Outside for SimulatedOutside {
@@ -137,7 +137,7 @@ impl Outside for SimulatedOutside {
             let request = Request { node, is_post: false, path, idempotency_key: None, body: serde_json::Value::Null };
             let response = send(&mut sender, &address, request).await.filter(|response| response.status() == 200)?;
             let chunks = response.into_body().into_data_stream();
-            // The connection lasts for as long as its sender.
+            // The connection ends with its sender, so the stream owns the sender.
             let chunks = chunks.scan(sender, |_, chunk| std::future::ready(chunk.ok().map(|chunk| chunk.to_vec())));
             Some(chunks.boxed())
         }

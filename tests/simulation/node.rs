@@ -1,4 +1,4 @@
-//! A node on a simulated machine: the real one, put together from the real parts.
+//! A real node on a simulated machine.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use crate::clock::SimulatedClock;
 use crate::disk::SimulatedDisk;
 use crate::network::{CLIENT_PORT, PEER_PORT, SimulatedCarrier, host, serve};
 
-/// A simulated machine, which outlives the node's process.
+/// A simulated machine. It outlives the node's processes.
 pub struct Machine {
     pub place: usize,
     pub disk: Arc<SimulatedDisk>,
@@ -26,15 +26,15 @@ pub struct Machine {
     rate_ppm: i64,
     tuning: ConsensusSettings,
     random: Arc<SeededRandom>,
-    /// What runs there, while it does.
+    /// What runs on the machine, while its process runs.
     running: Mutex<Option<Running>>,
-    /// Why the process has ended by itself, if it has.
+    /// Why the last process has ended by itself, if it has.
     ended: Mutex<Option<String>>,
     told_to_stop: Notify,
     is_ready: AtomicBool,
     readiness: Mutex<Result<(), String>>,
     pub starts: AtomicU64,
-    /// Snapshots that its process sent and another took over.
+    /// How many snapshots its processes have sent successfully.
     pub snapshots_sent: Arc<AtomicU64>,
 }
 
@@ -44,7 +44,7 @@ struct Running {
     clock: Arc<SimulatedClock>,
 }
 
-/// Randomness that follows from a seed.
+/// Random numbers that follow from a seed.
 pub struct SeededRandom(Mutex<StdRng>);
 
 impl SeededRandom {
@@ -85,39 +85,40 @@ impl Machine {
         }
     }
 
-    /// What is agreed on there, while its process runs.
+    /// The consensus of its process, while that runs.
     pub fn consensus(&self) -> Option<Consensus> {
         self.running.lock().unwrap().as_ref().map(|running| running.consensus.clone())
     }
 
-    /// Its clock, while its process runs.
+    /// The clock of its process, while that runs.
     pub fn clock(&self) -> Option<Arc<SimulatedClock>> {
         self.running.lock().unwrap().as_ref().map(|running| running.clock.clone())
     }
 
-    /// Whether its node says that it can serve.
+    /// Whether its node reports that it can serve.
     pub fn is_ready(&self) -> bool {
         self.is_ready.load(Ordering::Relaxed)
     }
 
-    /// For people.
+    /// The state of the node, for a message to people.
     pub fn describe(&self) -> String {
         let status = self.consensus().map(|consensus| consensus.status());
         format!("n{} {:?} {status:?}", self.place + 1, self.readiness.lock().unwrap())
     }
 
-    /// Forgets what ran: it has been killed, and its files must be closed before another process opens them.
+    /// Drops what ran here. The process has been killed, and its files must be closed before the next process opens
+    /// them.
     pub fn let_go(&self) {
         *self.running.lock().unwrap() = None;
         self.is_ready.store(false, Ordering::Relaxed);
     }
 
-    /// Why the process has ended by itself, if it has since this was asked last.
+    /// Why the process has ended by itself, if it has since the last call.
     pub fn take_end(&self) -> Option<String> {
         self.ended.lock().unwrap().take()
     }
 
-    /// Asks the process to end in good order, as SIGTERM does.
+    /// Tells the process to end in an orderly way, as SIGTERM does.
     pub fn tell_to_stop(&self) {
         self.told_to_stop.notify_one();
     }
@@ -138,7 +139,7 @@ impl Machine {
         config
     }
 
-    /// One life of the process.
+    /// Runs a process of the node until it ends.
     pub async fn run(self: Arc<Self>) -> turmoil::Result {
         self.starts.fetch_add(1, Ordering::Relaxed);
         let why = match self.live().await {

@@ -1,4 +1,4 @@
-//! What a seed stands for: how the nodes are set up, how their machines behave, and what is done to them.
+//! What a seed decides: how the nodes are configured, how their machines behave, and which faults are injected.
 
 use std::time::Duration;
 
@@ -8,38 +8,39 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 
 use crate::invariants::RATE_PPM_MAX;
-use crate::workload::clients::Habits;
+use crate::workload::crowd::Habits;
 use crate::workload::history::{MILLI, Moment, SECOND};
 
-/// How the nodes and their machines are.
+/// Everything that a run is given beside its seed.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub tuning: ConsensusSettings,
     /// How much faster than real time the machines' clocks run, in millionths.
     pub rates_ppm: [i64; 3],
     pub latency_max: Duration,
-    /// How many rooms are contended for. Where there are few, the last grant of all is often over.
+    /// How many rooms have contenders. With few rooms it is often the case that no lease lasts.
     pub rooms: usize,
     pub habits: Habits,
-    /// How many times faults strike, each followed by a time in which all heals.
+    /// How many times faults are injected. Each time the nodes have to heal before the next.
     pub episodes: usize,
-    /// What is done the first time, if it isn't left to chance.
+    /// The faults of the first episode, if they aren't drawn at random.
     pub script: Option<Vec<Act>>,
-    /// Who is taken away for good at the end, if anybody is: the others must go on alone.
+    /// A node that is taken away for good at the end, if there is one. The others must go on without it.
     pub gone_at_last: Option<usize>,
 }
 
 impl Plan {
+    /// Draws a plan at random.
     pub fn draw(random: &mut StdRng) -> Plan {
         let raft_election_timeout = Duration::from_millis(random.random_range(200..=800));
         let tuning = ConsensusSettings {
             heartbeat: raft_election_timeout / random.random_range(4..=8),
             raft_election_timeout,
             snapshot_every: *[15, 40, 200].choose(random).expect("not empty"),
-            // Small numbers, so that snapshots are sent. The least that may be set is 1,000.
+            // Small numbers, so that snapshots are sent. Operators can't set less than 1,000.
             log_entries_kept: *[10, 40, 1_000].choose(random).expect("not empty"),
         };
-        // A slow clock makes leases longer, which is allowed; a fast one is allowed what the guard covers.
+        // A slow clock makes leases last longer, which is allowed. A fast one must stay within the guard of a lease.
         let mut rate = || {
             if random.random_bool(0.3) {
                 random.random_range(-100_000..0)
@@ -67,44 +68,64 @@ impl Plan {
     }
 }
 
-/// One thing that is done: when, for how long, and what, if it isn't left to chance.
+/// One fault of a script: when it is injected, how long it lasts, and what it is.
 #[derive(Debug, Clone)]
 pub struct Act {
-    /// After the one before.
+    /// The time from the act before to this one.
     pub pause: Moment,
+    /// How long it lasts until it is undone.
     pub lasts: Moment,
+    /// What happens. `None` means that it is drawn at random when its time has come.
     pub event: Option<Event>,
 }
 
-/// Something that is done to nodes.
+impl Act {
+    /// This event, together with the act before it.
+    pub fn at_once(event: Event) -> Act {
+        Act::after(0, event)
+    }
+
+    /// This event, so long after the act before it.
+    pub fn after(pause: Moment, event: Event) -> Act {
+        Act { pause, lasts: 0, event: Some(event) }
+    }
+
+    /// The same act, undone after this time.
+    pub fn lasting(self, lasts: Moment) -> Act {
+        Act { lasts, ..self }
+    }
+}
+
+/// A fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// Processes end at once and are started again after a while; with a power cut, the disks lose what was not flushed.
+    /// Processes end at once, and are started again after `down`. With a power cut, their disks lose what was not
+    /// flushed.
     Kill { places: Vec<usize>, power_cut: bool, down: Moment },
-    /// A process is told to stop in good order, and is started again.
+    /// A process is told to stop as with SIGTERM, and is started again.
     Restart { place: usize },
-    /// A node reaches no other, nor they it.
+    /// A node is cut off from both others.
     Isolate { place: usize },
-    /// Nothing gets between two nodes.
+    /// Two nodes are cut off from each other.
     Cut { one: usize, other: usize },
-    /// Nothing gets from one node to another; the other direction works.
+    /// Messages from one node to another are lost. The other direction works.
     CutOneWay { from: usize, to: usize },
-    /// What is sent between two nodes waits, and arrives at the end.
+    /// Messages between two nodes wait, and arrive when this is undone.
     Hold { one: usize, other: usize },
-    /// Messages between two nodes take up to so long.
+    /// Messages between two nodes take up to `latency`.
     Slow { one: usize, other: usize, latency: Moment },
-    /// A machine's clock stands still, and it is cut off meanwhile.
+    /// A machine's clock stands still, and messages to and from it wait, as if the machine were suspended.
     Suspend { place: usize },
-    /// Each flush takes so long.
+    /// Each flush of the log takes this long.
     Stall { place: usize, flush: Moment },
-    /// No flush works.
+    /// Every flush fails.
     FailingDisk { place: usize },
-    /// Wall clocks jump by so many milliseconds.
+    /// Wall clocks jump by this many milliseconds.
     WallJump { places: Vec<usize>, by_ms: i64 },
 }
 
 impl Event {
-    /// The kind, as it is counted.
+    /// The kind under which it is counted.
     pub fn kind(&self) -> &'static str {
         match self {
             Event::Kill { power_cut: false, .. } => "kill",
@@ -121,8 +142,8 @@ impl Event {
         }
     }
 
-    /// Whether it is about what nodes hear of each other.
-    pub fn is_of_the_network(&self) -> bool {
+    /// Whether it affects messages between nodes.
+    pub fn affects_the_network(&self) -> bool {
         matches!(
             self,
             Event::Isolate { .. }
@@ -134,8 +155,9 @@ impl Event {
         )
     }
 
+    /// Draws a fault at random.
     pub fn draw(random: &mut StdRng, raft_leader: Option<usize>) -> Event {
-        // The raft leader is where most can go wrong.
+        // The raft leader is chosen more often, because most can go wrong there.
         let place = match raft_leader {
             Some(raft_leader) if random.random_bool(0.5) => raft_leader,
             _ => random.random_range(0..3),
@@ -149,7 +171,7 @@ impl Event {
                     _ => vec![place],
                 };
                 let down = match random.random_range(0..3) {
-                    // Back before anybody misses it.
+                    // The node is back before the others notice.
                     0 => random.random_range(MILLI..50 * MILLI),
                     1 => random.random_range(50 * MILLI..2 * SECOND),
                     _ => random.random_range(2 * SECOND..10 * SECOND),

@@ -1,8 +1,8 @@
-//! How much happened in a history. One in which too little did proves nothing.
+//! Counts what happened in a history. A history in which too little happened proves nothing.
 
-use crate::workload::history::{Answer, Asked, Attempt, History, Seen};
+use super::history::{Answer, Asked, Attempt, History, Seen};
 
-/// How often the clients had their way, and how much else was seen.
+/// How many operations succeeded, and how many events and samples were recorded.
 #[derive(Debug, Clone, Copy)]
 pub struct Amounts {
     pub won: usize,

@@ -1,20 +1,23 @@
-//! What happened, as clients saw it: every attempt, every stop, every event, on one clock that nothing changes.
+//! The history: every request, every answer and every event that clients saw, and every fault, all on one clock.
+//!
+//! Clients see the public API, so its words are used here: the *term* is the number of a lease (its fencing token).
+//! Raft's term is always called raft term.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-/// Microseconds of this machine's raw monotonic clock.
+/// A moment or a duration in microseconds: of this machine's raw monotonic clock, or of simulated time.
 pub type Moment = u64;
 
 pub const MILLI: Moment = 1_000;
 pub const SECOND: Moment = 1_000_000;
 
-/// The duration of every lease here, as asked for.
+/// The duration of every lease in a workload.
 pub const LEASE: Moment = 5 * SECOND;
-/// What a lease may last beyond what its holder is told: 10 ms and a thousandth.
+/// How much longer a lease may last than its holder is told: 10 ms and a thousandth of its duration.
 pub const GUARD: Moment = 15 * MILLI;
 
-/// What was asked for in an attempt. A lease is known by its term.
+/// What a client asked for. A lease is identified by its term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     Campaign,
@@ -25,20 +28,21 @@ pub enum Asked {
         term: u64,
     },
     Read,
-    /// A read that may be out of date.
+    /// A read that a node answers by itself, and that may be out of date.
     LocalRead,
 }
 
-/// What a complete 2xx answer says.
+/// What a complete response with status 200 says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
-    /// The caller holds the room, for so long from the moment before it sent the attempt.
+    /// The caller holds the room. The lease lasts for `valid_for`, counted from the moment at which the request was
+    /// sent.
     Won {
         term: u64,
         valid_for: Moment,
     },
-    /// Somebody holds the room: a lost campaign, or a read.
-    Held {
+    /// Somebody holds the room: the answer to a read, or to a campaign that has not won.
+    Occupied {
         holder: String,
         term: u64,
     },
@@ -51,63 +55,65 @@ pub enum Seen {
 /// How an attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// A complete 2xx.
+    /// A complete response with status 200.
     Ok(Seen),
-    /// A documented answer by which nothing was or will be done: 400, 401, 403, 409, 429, `unavailable`, no
+    /// Nothing was done, and nothing will be: a documented failure (400, 401, 403, 409, 429 or `unavailable`), or no
     /// connection.
-    No,
-    /// `lease_not_current`: a no that says that the lease is over.
+    NothingDone,
+    /// `lease_not_current`: nothing was done, because the lease is over.
     NotHolder,
-    /// Anything else: a timeout, a reset, `outcome_unknown`, another 5xx, nonsense. It may be done once at any
-    /// later moment, or never.
+    /// Anything else: a timeout, a reset, `outcome_unknown`, another 5xx, an unreadable body. The operation may have
+    /// been done, may be done once at any later moment, or never.
     Unknown,
 }
 
-/// One request, and what came of it.
+/// One request and its answer.
 #[derive(Debug, Clone)]
-#[expect(dead_code, reason = "some of it is there for those who read a written history")]
+#[expect(dead_code, reason = "some fields are only printed, for people who read a history")]
 pub struct Attempt {
     pub client: u32,
-    /// The contender, made anew with each `Idempotency-Key`, so that it stands for the key too. Empty for reads.
+    /// The contender. Its name is a new one for each `Idempotency-Key`, so it identifies the key as well. Empty for
+    /// reads.
     pub holder: String,
     /// Counts the attempts with one key.
     pub attempt: u32,
     pub node: usize,
     pub room: usize,
     pub asked: Asked,
-    /// Before the first byte.
-    pub t0: Moment,
-    /// After the last byte; `None` is never: the outcome is unknown, and stays open for ever.
-    pub t1: Option<Moment>,
+    /// Before the first byte was sent.
+    pub sent_at: Moment,
+    /// After the last byte was received. `None` if the outcome is unknown.
+    pub answered_at: Option<Moment>,
     pub answer: Answer,
     /// When the caller hung up, if no answer had come.
     pub hangs_up: Moment,
-    /// How long it asked to wait for the room.
+    /// How long the request asked to wait for the room.
     pub waits: Moment,
-    /// HTTP status; 0 if none came.
+    /// The HTTP status; 0 if there was no response.
     pub status: u16,
     pub retry_after: Option<Moment>,
 }
 
-/// The moment at which a holder ceased to act as one, by its own clock or by its own will.
+/// The moment at which a holder stopped acting: because its time had run out, because it was told, or because it chose
+/// to.
 #[derive(Debug, Clone)]
 pub struct Stop {
     pub term: u64,
     pub at: Moment,
-    /// Whether its time ran out while it wanted to go on.
+    /// Whether its time ran out although it wanted to go on.
     pub ran_out: bool,
 }
 
 /// An event of a watch stream.
 #[derive(Debug, Clone)]
 pub struct WatchEvent {
-    /// Counts streams; each connection is a new one.
+    /// The number of the stream. Each connection is a new stream.
     pub stream: u64,
     pub node: usize,
     pub room: usize,
     pub at: Moment,
-    /// Holder and term, or nobody.
-    pub held: Option<(String, u64)>,
+    /// The holder and its term, or `None` for a vacant room.
+    pub holder: Option<(String, u64)>,
 }
 
 /// A node's own report.
@@ -119,38 +125,38 @@ pub struct Sample {
     pub state_digest: String,
 }
 
-/// Something that was done to the cluster.
+/// A fault that was injected.
 #[derive(Debug, Clone)]
 pub struct Fault {
     pub name: String,
     pub from: Moment,
-    /// When it was undone, itself; what was done together with it may last longer.
+    /// When this fault was undone. Others that were injected together with it may last longer.
     pub undone: Moment,
-    /// When all nodes served again; `None`: not in the time that they have.
+    /// When all nodes served again; `None` if they did not in the time that they have.
     pub healed: Option<Moment>,
-    /// The nodes that certainly could reach no quorum from `cut` on, until `undone`.
+    /// The nodes that certainly had no quorum from `cut` until `undone`.
     pub without_quorum: Vec<usize>,
     pub cut: Moment,
 }
 
-/// How everything stood once the faults were over and the holders had gone.
+/// The state of the cluster after the faults had been undone and the holders had gone.
 #[derive(Debug, Clone, Default)]
 pub struct Rest {
-    /// From then on rooms are asked for to see whether they can be had, and not because somebody wants them.
+    /// From this moment on, campaigns only check whether a room can be won.
     pub from: Option<Moment>,
-    /// Per node: applied index and digest, as soon as the indexes were equal; as they were when time was up else.
+    /// The applied index and the state digest of each node: as soon as all were equal, or when the time was over.
     pub nodes: Vec<(u64, String)>,
-    /// Per room: who holds it.
+    /// The term of the lease of each room, or `None` for a vacant room.
     pub rooms: Vec<Option<u64>>,
-    /// Watch streams that were open when the rest began.
+    /// Watch streams that were open at the end.
     pub open_streams: Vec<u64>,
-    /// What did not work again: a node that served no campaign, renewal, read and resignation.
+    /// Everything that did not work again.
     pub not_served: Vec<String>,
-    /// Where a secret was found.
+    /// The files in which a secret was found.
     pub leaks: Vec<String>,
 }
 
-/// Everything.
+/// Everything that was recorded in a run.
 #[derive(Debug, Clone, Default)]
 pub struct History {
     pub attempts: Vec<Attempt>,
@@ -164,9 +170,9 @@ pub struct History {
 }
 
 impl History {
-    /// For whoever has to find a bug, in the order of time.
+    /// The history in the order of time, for a person who searches for a bug.
     pub fn text(&self) -> String {
-        let attempts = self.attempts.iter().map(|attempt| (attempt.t0, format!("{attempt:?}")));
+        let attempts = self.attempts.iter().map(|attempt| (attempt.sent_at, format!("{attempt:?}")));
         let stops = self.stops.iter().map(|stop| (stop.at, format!("{stop:?}")));
         let events = self.events.iter().map(|event| (event.at, format!("{event:?}")));
         let faults = self.faults.iter().map(|fault| (fault.from, format!("{fault:?}")));
@@ -177,7 +183,7 @@ impl History {
     }
 }
 
-/// Where all tasks write.
+/// Collects the history while a run goes on. All tasks write to it.
 #[derive(Default)]
 pub struct Recorder(Mutex<History>);
 

@@ -1,65 +1,102 @@
-//! What is between the nodes.
+//! Faults of the network between the nodes.
 
 use std::time::Duration;
 
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-use super::{ELECTION_MAX, Strike};
+use super::strike::{RAFT_ELECTION_MAX, Strike};
 use crate::lab::{Lab, tracers};
 use crate::outside::now;
 use crate::proxy::Weather;
-use crate::workload::clients::sleep;
 use crate::workload::history::MILLI;
+use crate::workload::outside::sleep;
 
-pub async fn cut(lab: &mut Lab, leader: usize, follower: usize, random: &mut StdRng) -> Strike {
-    let third = 3 - leader - follower;
+/// Cuts cables for some seconds.
+pub async fn cut(lab: &mut Lab, raft_leader: usize, follower: usize, random: &mut StdRng) -> Strike {
+    let third = 3 - raft_leader - follower;
     let both = |a, b| vec![(a, b), (b, a)];
     let (name, cables, alone) = match random.random_range(0..6) {
-        0 => ("cut the raft leader off", [both(leader, follower), both(leader, third)].concat(), vec![leader]),
-        1 => ("cut a follower off", [both(follower, leader), both(follower, third)].concat(), vec![follower]),
-        2 => ("cut between raft leader and follower", both(leader, follower), vec![]),
-        // An exchange takes both ways: a node that hears nothing, or is not heard, is confirmed by nobody, and nobody
-        // answers what it passes on.
-        3 => ("nothing reaches the raft leader", vec![(follower, leader), (third, leader)], vec![leader]),
-        4 => ("nothing leaves the raft leader", vec![(leader, follower), (leader, third)], vec![leader]),
-        _ => ("nothing leaves a follower", vec![(follower, leader), (follower, third)], vec![follower]),
+        0 => (
+            "cut the raft leader off",
+            [both(raft_leader, follower), both(raft_leader, third)].concat(),
+            vec![raft_leader],
+        ),
+        1 => ("cut a raft follower off", [both(follower, raft_leader), both(follower, third)].concat(), vec![follower]),
+        2 => ("cut between raft leader and follower", both(raft_leader, follower), vec![]),
+        // An exchange needs both directions. So a node that receives nothing, or whose messages get lost, has no
+        // quorum.
+        3 => {
+            ("nothing reaches the raft leader", vec![(follower, raft_leader), (third, raft_leader)], vec![raft_leader])
+        }
+        4 => ("nothing leaves the raft leader", vec![(raft_leader, follower), (raft_leader, third)], vec![raft_leader]),
+        _ => ("nothing leaves a raft follower", vec![(follower, raft_leader), (follower, third)], vec![follower]),
     };
-    let silent = cables.contains(&(leader, follower)) && cables.contains(&(leader, third));
-    let arrived_before = lab.datagrams_for_nobody();
+    let is_silenced = cables.contains(&(raft_leader, follower)) && cables.contains(&(raft_leader, third));
+    let arrived_before = lab.datagrams_for_no_listener();
     for (from, to) in &cables {
         lab.cut(*from, *to);
     }
     lab.send_tracers();
-    // What was on its way has arrived by then.
+    // Packets that were in flight have arrived by then.
     let cut_from = now() + 50 * MILLI;
     let length = random.random_range(1_000..9_000);
     sleep(length * MILLI).await;
     let strike = Strike::new(format!("{name} for {length} ms"), cut_from, alone)
-        .elects(silent && length * MILLI > ELECTION_MAX)
+        .needs_raft_election(is_silenced && length * MILLI > RAFT_ELECTION_MAX)
         .leaves_a_quorum(true)
-        .missed(otherwise_cut(&cables, arrived_before, lab.datagrams_for_nobody()));
+        .missed(tracers_gone_wrong(&cables, arrived_before, lab.datagrams_for_no_listener()));
     lab.join_all();
     strike
 }
 
-/// Whether tracers got through where they must not, or were lost elsewhere.
-fn otherwise_cut(cables: &[(usize, usize)], before: [u64; 3], after: [u64; 3]) -> Option<String> {
+/// What is wrong, if tracers got through a cut cable, or were lost on another one.
+fn tracers_gone_wrong(cables: &[(usize, usize)], before: [u64; 3], after: [u64; 3]) -> Option<String> {
     (0..3).find_map(|to| {
         let heard = (0..3).filter(|from| *from != to && !cables.contains(&(*from, to)));
         let expected: u64 = heard.map(tracers).sum();
         let arrived = after[to] - before[to];
-        (arrived != expected).then(|| format!("{arrived} tracers reached n{}, where {expected} could", to + 1))
+        (arrived != expected).then(|| format!("{arrived} tracers reached n{} instead of {expected}", to + 1))
     })
 }
 
-pub async fn delay(lab: &mut Lab, leader: usize, follower: usize, random: &mut StdRng) -> Strike {
-    let third = 3 - leader - follower;
-    let from_leader = vec![(leader, follower), (leader, third)];
-    let to_leader = vec![(follower, leader), (third, leader)];
+/// Makes links slow, stalled, half-open or narrow for some seconds.
+pub async fn delay(lab: &mut Lab, raft_leader: usize, follower: usize, random: &mut StdRng) -> Strike {
+    let (ways, place, weather, what) = draw_weather(raft_leader, follower, random);
+    // One direction that passes nothing is enough to leave the raft leader without a quorum.
+    let passes_nothing = weather.stalled || weather.swallowed;
+    let alone = if passes_nothing && place != "between raft leader and follower" { vec![raft_leader] } else { vec![] };
+    let struck_before = lab.proxies().struck();
+    lab.proxies().set(&ways, weather);
+    // Packets that were in flight have arrived by then.
+    let from = now() + 50 * MILLI;
+    let length = random.random_range(1_000..9_000);
+    sleep(length * MILLI).await;
+    let struck = lab.proxies().struck() - struck_before;
+    // A raft leader whose messages or whose replies are lost is replaced.
+    let needs_raft_election = !alone.is_empty() && length * MILLI > RAFT_ELECTION_MAX;
+    // With a round trip longer than the heartbeat interval of 100 ms, or with very low bandwidth, raft leaders change
+    // and commit nothing for a while. So no limit on the outage applies then.
+    let is_far = weather.delay >= Duration::from_millis(50) && place != "around a raft follower";
+    let quorum = !is_far && weather.bytes_per_second.is_none();
+    let name = format!("{what} {place} for {length} ms, {struck} pieces");
+    let strike = Strike::new(name, from, alone).needs_raft_election(needs_raft_election).leaves_a_quorum(quorum);
+    lab.proxies().clear();
+    strike.missed((struck == 0).then(|| "no piece of data was affected".to_owned()))
+}
+
+/// Draws which links become bad, where they are in words, their weather, and the weather in words.
+fn draw_weather(
+    raft_leader: usize,
+    follower: usize,
+    random: &mut StdRng,
+) -> (Vec<(usize, usize)>, String, Weather, String) {
+    let third = 3 - raft_leader - follower;
+    let from_leader = vec![(raft_leader, follower), (raft_leader, third)];
+    let to_leader = vec![(follower, raft_leader), (third, raft_leader)];
     let around_leader = [from_leader.clone(), to_leader.clone()].concat();
-    let around_follower = vec![(leader, follower), (follower, leader), (third, follower), (follower, third)];
-    let pair = vec![(leader, follower), (follower, leader)];
+    let around_follower = vec![(raft_leader, follower), (follower, raft_leader), (third, follower), (follower, third)];
+    let pair = vec![(raft_leader, follower), (follower, raft_leader)];
     let everywhere = [around_leader.clone(), vec![(third, follower), (follower, third)]].concat();
     let of = |name: &str, ways: &[(usize, usize)]| (name.to_owned(), ways.to_vec());
     let ((place, ways), weather, what) = match random.random_range(0..10) {
@@ -69,9 +106,13 @@ pub async fn delay(lab: &mut Lab, leader: usize, follower: usize, random: &mut S
             let ways = match random.random_range(0..3) {
                 0 => of("everywhere", &everywhere),
                 1 => of("around the raft leader", &around_leader),
-                _ => of("around a follower", &around_follower),
+                _ => of("around a raft follower", &around_follower),
             };
-            (ways, Weather { delay, jitter: delay / 2, ..Weather::default() }, format!("{millis} ms and half as much"))
+            (
+                ways,
+                Weather { delay, jitter: delay / 2, ..Weather::default() },
+                format!("{millis} ms of delay and up to half as much jitter"),
+            )
         }
         4..6 => {
             let ways = match random.random_range(0..3) {
@@ -94,24 +135,5 @@ pub async fn delay(lab: &mut Lab, leader: usize, follower: usize, random: &mut S
             (of("from the raft leader", &from_leader), weather, format!("{bytes_per_second} bytes a second"))
         }
     };
-    // What is kept back or lost on one way only is enough, as with a cut cable.
-    let passes_nothing = weather.stalled || weather.swallowed;
-    let alone = if passes_nothing && place != "between raft leader and follower" { vec![leader] } else { vec![] };
-    let struck_before = lab.proxies().struck();
-    lab.proxies().set(&ways, weather);
-    // What was on its way has arrived by then.
-    let from = now() + 50 * MILLI;
-    let length = random.random_range(1_000..9_000);
-    sleep(length * MILLI).await;
-    let struck = lab.proxies().struck() - struck_before;
-    // A raft leader that nobody hears, or that hears nobody, makes way for another.
-    let elects = !alone.is_empty() && length * MILLI > ELECTION_MAX;
-    // Where a heartbeat and its answer take longer than the 100 ms between two, or little of what is sent arrives, raft
-    // leaders change and get nowhere for a while.
-    let is_far = weather.delay >= Duration::from_millis(50) && place != "around a follower";
-    let quorum = !is_far && weather.bytes_per_second.is_none();
-    let name = format!("{what} {place} for {length} ms, {struck} pieces");
-    let strike = Strike::new(name, from, alone).elects(elects).leaves_a_quorum(quorum);
-    lab.proxies().clear();
-    strike.missed((struck == 0).then(|| "nothing came through".to_owned()))
+    (ways, place, weather, what)
 }

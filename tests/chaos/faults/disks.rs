@@ -1,4 +1,4 @@
-//! Disks: without power, full, slow, dead.
+//! Faults of disks: without power, full, slow, dead.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -9,29 +9,30 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rustix::process::Signal;
 
-use super::Strike;
+use super::strike::Strike;
 use crate::lab::Lab;
 use crate::outside::now;
-use crate::workload::clients::sleep;
 use crate::workload::history::{MILLI, Moment, SECOND};
+use crate::workload::outside::sleep;
 
-/// How long a node may go on with a disk that fails every write: the raft leader writes at least once a second, and
-/// what it ends with takes another second.
+/// How long a node may go on with a disk that fails every write. The raft leader writes at least once a second, and a
+/// node takes another second to end.
 const NOTICED_MAX: Moment = 8 * SECOND;
 
-pub async fn power(lab: &mut Lab, leader: usize, follower: usize, random: &mut StdRng) -> Strike {
+/// Cuts the power of one, two or all nodes: their disks lose everything that was not flushed.
+pub async fn power(lab: &mut Lab, raft_leader: usize, follower: usize, random: &mut StdRng) -> Strike {
     let (name, mut dark) = match random.random_range(0..4) {
-        0 => ("power cut of the raft leader", vec![leader]),
-        1 => ("power cut of two", vec![leader, follower]),
+        0 => ("power cut of the raft leader", vec![raft_leader]),
+        1 => ("power cut of two", vec![raft_leader, follower]),
         _ => ("power cut of all", vec![0, 1, 2]),
     };
     dark.shuffle(random);
-    // A flush that a cut overtakes can be reported as done all the same. So nobody may speak from before the cut on.
+    // A flush that the cut overtakes may still be reported as done. So the nodes are stopped before the cut.
     for place in &dark {
         lab.signal(*place, Signal::STOP);
     }
     sleep(20 * MILLI).await;
-    // What is written now, and not flushed, is on the disk afterwards only if it was not the power that was cut.
+    // These bytes are written and not flushed. If they are there after the cut, it was no power cut.
     let unflushed: Vec<PathBuf> = dark.iter().map(|place| lab.disk(*place).mount.join("unflushed")).collect();
     unflushed.iter().for_each(|file| std::fs::write(file, [1; 4096]).unwrap());
     lab.cut_power(&dark);
@@ -39,7 +40,7 @@ pub async fn power(lab: &mut Lab, leader: usize, follower: usize, random: &mut S
     let mut missed = None;
     for file in &unflushed {
         if std::fs::read(file).is_ok_and(|content| !content.is_empty()) {
-            missed = Some(format!("{} was never flushed, and is there", file.display()));
+            missed = Some(format!("{} survived, although it was never flushed", file.display()));
         }
         let _ = std::fs::remove_file(file);
     }
@@ -52,11 +53,12 @@ pub async fn power(lab: &mut Lab, leader: usize, follower: usize, random: &mut S
     strike
 }
 
-pub async fn full(lab: &mut Lab, leader: usize, follower: usize, random: &mut StdRng) -> Strike {
+/// Fills a disk. A node that needs to write must end with exit code 70.
+pub async fn full(lab: &mut Lab, raft_leader: usize, follower: usize, random: &mut StdRng) -> Strike {
     let (name, place) = if random.random_bool(0.6) {
-        ("the raft leader's disk is full", leader)
+        ("the raft leader's disk is full", raft_leader)
     } else {
-        ("a follower's disk is full", follower)
+        ("a raft follower's disk is full", follower)
     };
     let from = now();
     let ballast = lab.disk(place).mount.join("ballast");
@@ -64,7 +66,7 @@ pub async fn full(lab: &mut Lab, leader: usize, follower: usize, random: &mut St
     sleep(random.random_range(4_000..10_000) * MILLI).await;
     let ended = lab.ended(place);
     let strike = Strike::new(
-        format!("{name}: {}", if ended.is_some() { "it ended" } else { "it did not matter" }),
+        format!("{name}: {}", if ended.is_some() { "the node ended" } else { "the node went on" }),
         from,
         vec![],
     )
@@ -72,7 +74,7 @@ pub async fn full(lab: &mut Lab, leader: usize, follower: usize, random: &mut St
     .missed((refused.kind() != ErrorKind::StorageFull).then(|| format!("the disk is not full: {refused}")));
     std::fs::remove_file(&ballast).unwrap();
     if ended.is_none() {
-        // A node that has just noticed takes a moment to end; only one that goes on is alive.
+        // A node that has just noticed the full disk takes a moment to end.
         sleep(2 * SECOND).await;
     }
     match ended.or_else(|| lab.ended(place)) {
@@ -85,8 +87,8 @@ pub async fn full(lab: &mut Lab, leader: usize, follower: usize, random: &mut St
     strike
 }
 
-/// Writes until nothing more can be written, and says why not. What was set aside for a file that is being written is
-/// free again once it is flushed, so this takes more than one turn.
+/// Writes until nothing more can be written, and returns the last error. The file system sets space aside for a file
+/// that is being written, and a flush frees it. So filling the disk takes several rounds.
 fn fill(ballast: &Path) -> std::io::Error {
     let mut file = File::create(ballast).unwrap();
     loop {
@@ -104,11 +106,12 @@ fn fill(ballast: &Path) -> std::io::Error {
     }
 }
 
-pub async fn slow(lab: &mut Lab, leader: usize, follower: usize, random: &mut StdRng) -> Strike {
+/// Throttles one, two or all disks.
+pub async fn slow(lab: &mut Lab, raft_leader: usize, follower: usize, random: &mut StdRng) -> Strike {
     let (name, places) = match random.random_range(0..10) {
-        0..4 => ("the raft leader's disk", vec![leader]),
-        4..6 => ("a follower's disk", vec![follower]),
-        6..8 => ("two disks", vec![leader, follower]),
+        0..4 => ("the raft leader's disk", vec![raft_leader]),
+        4..6 => ("a raft follower's disk", vec![follower]),
+        6..8 => ("two disks", vec![raft_leader, follower]),
         _ => ("all disks", vec![0, 1, 2]),
     };
     let millis = [300, 3_000][random.random_range(0..2)];
@@ -121,21 +124,22 @@ pub async fn slow(lab: &mut Lab, leader: usize, follower: usize, random: &mut St
     sleep(random.random_range(3_000..10_000) * MILLI).await;
     let writes = count(lab) - written_before;
     let strike = Strike::new(format!("{name}: {millis} ms a block, {writes} writes"), from, vec![]);
-    // The kernel lets a few more through after a quiet time; a disk without a brake is asked for ten a second.
+    // The kernel lets a few more writes through after a quiet time. A disk that isn't throttled gets ten a second.
     let most = 2 * (now() - from) / (millis * MILLI) + 3;
     for place in &places {
         lab.brake(*place).release(lab.disk(*place));
     }
     let strike = strike.leaves_a_quorum(places.len() == 1);
     let fast = writes > most * places.len() as u64;
-    strike.missed((fast || writes == 0).then(|| format!("{writes} writes, where {most} a disk are what it can do")))
+    strike.missed((fast || writes == 0).then(|| format!("{writes} writes, where each throttled disk can do {most}")))
 }
 
-pub async fn dead(lab: &mut Lab, leader: usize, follower: usize, random: &mut StdRng) -> Strike {
+/// Makes one or two disks fail for good. Their nodes must end with exit code 70.
+pub async fn dead(lab: &mut Lab, raft_leader: usize, follower: usize, random: &mut StdRng) -> Strike {
     let (name, places) = match random.random_range(0..10) {
-        0..5 => ("the raft leader's disk is dead", vec![leader]),
-        5..8 => ("a follower's disk is dead", vec![follower]),
-        _ => ("two disks are dead", vec![leader, follower]),
+        0..5 => ("the raft leader's disk is dead", vec![raft_leader]),
+        5..8 => ("a raft follower's disk is dead", vec![follower]),
+        _ => ("two disks are dead", vec![raft_leader, follower]),
     };
     let from = now();
     for place in &places {
@@ -143,13 +147,13 @@ pub async fn dead(lab: &mut Lab, leader: usize, follower: usize, random: &mut St
     }
     let mut noticed = Vec::new();
     for place in &places {
-        // One that follows learns of it with the next entry that it is sent, which takes a raft leader.
+        // A raft follower notices with the next log entry that it is sent.
         let code = lab.end_of(*place, NOTICED_MAX).await.unwrap_or_else(|why| panic!("{why}\n{}", lab.logs()));
         assert_eq!(code, Some(70), "n{} with a dead disk\n{}", place + 1, lab.logs());
         noticed.push((now() - from) / MILLI);
     }
     let dead_from = now();
-    // The others have this long to show that they serve without it.
+    // Meanwhile the other nodes must serve without it.
     sleep(random.random_range(0..5_000) * MILLI).await;
     let alone = if places.len() == 2 { (0..3).filter(|place| !places.contains(place)).collect() } else { Vec::new() };
     let strike = Strike::new(format!("{name}, noticed after {noticed:?} ms"), dead_from, alone);
@@ -158,5 +162,5 @@ pub async fn dead(lab: &mut Lab, leader: usize, follower: usize, random: &mut St
         lab.disk(*place).mount().unwrap();
         lab.start_node(*place);
     }
-    strike.elects(places.contains(&leader)).leaves_a_quorum(places.len() == 1)
+    strike.needs_raft_election(places.contains(&raft_leader)).leaves_a_quorum(places.len() == 1)
 }

@@ -1,9 +1,9 @@
-//! Nodes that have applied the same hold the same; at rest all have applied the same.
+//! Nodes with the same applied index have the same state. At rest all nodes have the same applied index.
 
 use std::collections::HashMap;
 
-use super::Violation;
-use crate::workload::history::History;
+use super::super::history::History;
+use super::violation::Violation;
 
 pub fn check(history: &History) -> Vec<Violation> {
     let mut digests = HashMap::new();
@@ -12,19 +12,19 @@ pub fn check(history: &History) -> Vec<Violation> {
     for sample in &history.samples {
         let first = digests.entry(sample.applied_index).or_insert(sample);
         if first.state_digest != sample.state_digest {
-            violation(format!("at one applied index {first:?} and {sample:?}"));
+            violation(format!("two states at the same applied index: {first:?} and {sample:?}"));
         }
     }
     if history.rest.nodes.windows(2).any(|pair| pair[0] != pair[1]) {
-        violation(format!("at rest: {:?}", history.rest.nodes));
+        violation(format!("different at rest: {:?}", history.rest.nodes));
     }
     violations
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::made::Made;
     use super::*;
-    use crate::workload::checker::made::Made;
 
     #[test]
     fn two_states_at_one_index_are_rejected() {

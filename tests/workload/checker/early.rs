@@ -1,9 +1,11 @@
-//! Nothing ends a lease before its holder must have stopped, but the holder itself.
+//! A lease does not end before its holder must have stopped, unless the holder resigns.
 
 use std::collections::HashMap;
 
-use super::{Lease, Says, Violation, leases, observations};
-use crate::workload::history::{Answer, GUARD, History, LEASE, Moment, Seen, WatchEvent};
+use super::super::history::{Answer, GUARD, History, LEASE, Moment, Seen, WatchEvent};
+use super::leases::{Lease, leases};
+use super::observations::{Says, observations};
+use super::violation::Violation;
 
 pub fn check(history: &History) -> Vec<Violation> {
     let mut violations = Vec::new();
@@ -13,22 +15,22 @@ pub fn check(history: &History) -> Vec<Violation> {
         let ended = |at: Moment| at < lease.lasts_until && lease.resigned_from.is_none_or(|from| at < from);
         let shown = observed.iter().filter(|observation| observation.room == lease.room).find(|observation| {
             let contradicts = match observation.says {
-                Says::Held { term, .. } => term > lease.term,
-                Says::Vacant => observation.t0 > lease.won_at,
+                Says::Occupied { term, .. } => term > lease.term,
+                Says::Vacant => observation.sent_at > lease.won_at,
                 Says::Over { term } | Says::Resigned { term } => term == lease.term,
             };
-            contradicts && ended(observation.t1)
+            contradicts && ended(observation.answered_at)
         });
-        let told = events.iter().filter(|(event, _)| event.room == lease.room).find(|(event, before)| {
-            let contradicts = match &event.held {
+        let event_shown = events.iter().filter(|(event, _)| event.room == lease.room).find(|(event, before)| {
+            let contradicts = match &event.holder {
                 Some((_, term)) => *term > lease.term,
                 None => *before == Some(lease.term),
             };
             contradicts && ended(event.at)
         });
-        // The first sign of each kind is enough: there are many more after it.
-        violations.extend(shown.map(|observation| early(&lease, observation, observation.t1)));
-        violations.extend(told.map(|(event, _)| early(&lease, event, event.at)));
+        // One violation of each kind is enough: many more follow from the same mistake.
+        violations.extend(shown.map(|observation| early(&lease, observation, observation.answered_at)));
+        violations.extend(event_shown.map(|(event, _)| early(&lease, event, event.at)));
     }
     for attempt in &history.attempts {
         if let Answer::Ok(Seen::Won { valid_for, .. }) = attempt.answer
@@ -48,13 +50,13 @@ pub fn check(history: &History) -> Vec<Violation> {
     violations
 }
 
-/// Each event with the term that its stream showed before. A node may be behind, so a vacancy is about the lease that
-/// the same stream has shown last, if any.
+/// Each event with the term that its stream showed before. A node may be behind, so an event that shows the room as
+/// vacant is about the lease that the same stream showed last.
 fn with_term_before(history: &History) -> Vec<(&WatchEvent, Option<u64>)> {
     let mut last = HashMap::new();
     let mut pairs = Vec::new();
     for event in &history.events {
-        let shown = event.held.as_ref().map(|(_, term)| *term);
+        let shown = event.holder.as_ref().map(|(_, term)| *term);
         pairs.push((event, last.insert(event.stream, shown).flatten()));
     }
     pairs
@@ -67,11 +69,11 @@ fn early(lease: &Lease, what: &dyn std::fmt::Debug, at: Moment) -> Violation {
 
 #[cfg(test)]
 mod tests {
+    use super::super::made::Made;
     use super::*;
-    use crate::workload::checker::made::Made;
 
     #[test]
-    fn whatever_shows_a_lease_as_ended_early_is_rejected() {
+    fn every_sign_that_a_lease_has_ended_early_is_rejected() {
         let won = || Made::new().won("a", 5, 0, 10);
         assert_eq!(check(&won().won("b", 6, 4_000, 4_999).done()).len(), 1);
         assert_eq!(check(&won().read("b", 6, 4_000, 4_999).done()).len(), 1);
@@ -83,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_is_accepted_at_the_end_or_after_a_resignation_that_may_have_been_heard() {
+    fn the_same_sign_is_accepted_at_the_end_or_after_a_resignation_that_may_have_been_done() {
         let won = || Made::new().won("a", 5, 0, 10);
         assert_eq!(check(&won().won("b", 6, 4_000, 5_000).done()), []);
         assert_eq!(check(&won().read_vacant(4_000, 5_000).done()), []);
@@ -94,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resignation_that_is_told_that_the_lease_is_over_is_no_excuse_for_itself() {
+    fn a_resignation_does_not_excuse_the_answer_that_its_own_lease_was_already_over() {
         let mut history = Made::new().won("a", 5, 0, 10).resigned("a", 5, 1_000, 1_010).done();
         assert_eq!(check(&history), []);
         history.attempts[1].answer = Answer::NotHolder;

@@ -1,16 +1,17 @@
 //! At no moment do two holders believe that a room is theirs.
 //!
-//! A belief that runs out lasts until its deadline, not until the moment at which its holder's thread last looked at the
-//! clock. The promise is to holders that act until then, so that is what every run tries, also where this machine lets no
-//! thread act at the very end. A thread that looks later than that acts no more, so the later moment would be no belief
-//! either. A holder that gives up does so before it asks for it, and one that is told of its loss when it is told.
+//! A holder may act until its deadline. So its belief counts until the deadline, even if its thread woke up earlier or
+//! later: earlier, because the promise is to holders that act until the last moment, and later, because such a thread
+//! reads the clock and stops. The belief of a holder that resigns ends before it sends the request. The belief of a
+//! holder that is told of its loss ends when it is told.
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Violation, leases};
-use crate::workload::history::{Answer, Asked, History, Moment};
+use super::super::history::{Answer, Asked, History, Moment};
+use super::leases::leases;
+use super::violation::Violation;
 
-/// Also gives the smallest time between two beliefs.
+/// Also returns the shortest time between two beliefs; it is negative if they overlap.
 pub fn check(history: &History) -> (Vec<Violation>, Option<i64>) {
     let mut ends = HashMap::<u64, Moment>::new();
     let mut end = |term: u64, at: Moment| {
@@ -21,17 +22,17 @@ pub fn check(history: &History) -> (Vec<Violation>, Option<i64>) {
         end(stop.term, stop.at);
     }
     for attempt in &history.attempts {
-        match (attempt.asked, &attempt.answer, attempt.t1) {
-            (Asked::Resign { term }, ..) => end(term, attempt.t0),
-            (Asked::Renew { term }, Answer::NotHolder, Some(t1)) => end(term, t1),
+        match (attempt.asked, &attempt.answer, attempt.answered_at) {
+            (Asked::Resign { term }, ..) => end(term, attempt.sent_at),
+            (Asked::Renew { term }, Answer::NotHolder, Some(answered_at)) => end(term, answered_at),
             _ => {}
         }
     }
     let mut beliefs = BTreeMap::<usize, Vec<(Moment, Moment, u64, &str)>>::new();
     for lease in leases(history) {
-        // Who has recorded no stop has believed for as long as it was told.
+        // A holder without a recorded stop has believed for as long as it was told.
         let to = ends.get(&lease.term).copied().unwrap_or(lease.lasts_until);
-        // An answer that came too late was never believed.
+        // The holder never acted on an answer that came after its deadline.
         if lease.won_at < to {
             beliefs.entry(lease.room).or_default().push((lease.won_at, to, lease.term, lease.holder));
         }
@@ -57,8 +58,8 @@ pub fn check(history: &History) -> (Vec<Violation>, Option<i64>) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::made::Made;
     use super::*;
-    use crate::workload::checker::made::Made;
 
     #[test]
     fn a_second_holder_before_the_first_has_stopped_is_rejected() {
@@ -67,13 +68,13 @@ mod tests {
     }
 
     #[test]
-    fn a_second_holder_after_that_is_accepted_and_the_gap_measured() {
+    fn a_second_holder_after_that_is_accepted_and_the_gap_is_measured() {
         let history = Made::new().won("a", 5, 0, 10).stopped(5, 4_000).won("b", 6, 3_000, 4_003).done();
         assert_eq!(check(&history), (vec![], Some(3_000)));
     }
 
     #[test]
-    fn a_holder_that_asks_to_resign_believes_no_more() {
+    fn the_belief_of_a_holder_ends_before_it_asks_to_resign() {
         let history = Made::new().won("a", 5, 0, 10).resign_unknown("a", 5, 20).won("b", 6, 30, 40).done();
         assert_eq!(check(&history), (vec![], Some(20_000)));
     }

@@ -1,9 +1,11 @@
-//! Histories made by hand, in milliseconds, in one room unless another is named.
+//! Builds small histories for tests. All moments are in milliseconds. Everything happens in room 0 at node 0, until
+//! another one is named.
 
-use crate::workload::history::{
-    Answer, Asked, Attempt, Fault, History, LEASE, MILLI, Moment, SECOND, Sample, Seen, Stop, WatchEvent,
+use super::super::history::{
+    Answer, Asked, Attempt, Fault, History, LEASE, MILLI, Moment, Rest, SECOND, Sample, Seen, Stop, WatchEvent,
 };
 
+/// A history that is being built.
 pub struct Made {
     history: History,
     room: usize,
@@ -29,11 +31,11 @@ impl Made {
         self
     }
 
-    fn attempt(mut self, holder: &str, asked: Asked, t0: u64, t1: Option<u64>, answer: Answer) -> Self {
+    fn attempt(mut self, holder: &str, asked: Asked, sent_at: u64, answered_at: Option<u64>, answer: Answer) -> Self {
         let status = match answer {
             Answer::Ok(_) => 200,
             Answer::NotHolder => 404,
-            Answer::No | Answer::Unknown => 0,
+            Answer::NothingDone | Answer::Unknown => 0,
         };
         self.history.attempts.push(Attempt {
             client: 0,
@@ -42,9 +44,9 @@ impl Made {
             node: self.node,
             room: self.room,
             asked,
-            t0: t0 * MILLI,
-            t1: t1.map(|t1| t1 * MILLI),
-            hangs_up: t0 * MILLI + 2 * SECOND,
+            sent_at: sent_at * MILLI,
+            answered_at: answered_at.map(|answered_at| answered_at * MILLI),
+            hangs_up: sent_at * MILLI + 2 * SECOND,
             waits: 0,
             status,
             retry_after: None,
@@ -53,50 +55,62 @@ impl Made {
         self
     }
 
-    pub fn won(self, holder: &str, term: u64, t0: u64, t1: u64) -> Self {
+    pub fn won(self, holder: &str, term: u64, sent_at: u64, answered_at: u64) -> Self {
         let answer = Answer::Ok(Seen::Won { term, valid_for: LEASE });
-        self.attempt(holder, Asked::Campaign, t0, Some(t1), answer)
+        self.attempt(holder, Asked::Campaign, sent_at, Some(answered_at), answer)
     }
 
-    pub fn renewed(self, holder: &str, asked: u64, answered: u64, t0: u64, t1: u64) -> Self {
+    pub fn renewed(self, holder: &str, asked: u64, answered: u64, sent_at: u64, answered_at: u64) -> Self {
         let answer = Answer::Ok(Seen::Won { term: answered, valid_for: LEASE });
-        self.attempt(holder, Asked::Renew { term: asked }, t0, Some(t1), answer)
+        self.attempt(holder, Asked::Renew { term: asked }, sent_at, Some(answered_at), answer)
     }
 
-    pub fn campaign_unknown(self, holder: &str, t0: u64) -> Self {
-        self.attempt(holder, Asked::Campaign, t0, None, Answer::Unknown)
+    pub fn campaign_unknown(self, holder: &str, sent_at: u64) -> Self {
+        self.attempt(holder, Asked::Campaign, sent_at, None, Answer::Unknown)
     }
 
-    pub fn campaign_no(self, holder: &str, t0: u64, t1: u64) -> Self {
-        self.attempt(holder, Asked::Campaign, t0, Some(t1), Answer::No)
+    pub fn campaign_without_effect(self, holder: &str, sent_at: u64, answered_at: u64) -> Self {
+        self.attempt(holder, Asked::Campaign, sent_at, Some(answered_at), Answer::NothingDone)
     }
 
-    pub fn not_holder(self, holder: &str, term: u64, t0: u64, t1: u64) -> Self {
-        self.attempt(holder, Asked::Renew { term }, t0, Some(t1), Answer::NotHolder)
+    pub fn not_holder(self, holder: &str, term: u64, sent_at: u64, answered_at: u64) -> Self {
+        self.attempt(holder, Asked::Renew { term }, sent_at, Some(answered_at), Answer::NotHolder)
     }
 
-    pub fn resigned(self, holder: &str, term: u64, t0: u64, t1: u64) -> Self {
-        self.attempt(holder, Asked::Resign { term }, t0, Some(t1), Answer::Ok(Seen::Resigned { term }))
+    pub fn resigned(self, holder: &str, term: u64, sent_at: u64, answered_at: u64) -> Self {
+        self.attempt(holder, Asked::Resign { term }, sent_at, Some(answered_at), Answer::Ok(Seen::Resigned { term }))
     }
 
-    pub fn resign_unknown(self, holder: &str, term: u64, t0: u64) -> Self {
-        self.attempt(holder, Asked::Resign { term }, t0, None, Answer::Unknown)
+    pub fn resign_unknown(self, holder: &str, term: u64, sent_at: u64) -> Self {
+        self.attempt(holder, Asked::Resign { term }, sent_at, None, Answer::Unknown)
     }
 
-    pub fn renew_unknown(self, holder: &str, term: u64, t0: u64) -> Self {
-        self.attempt(holder, Asked::Renew { term }, t0, None, Answer::Unknown)
+    pub fn renew_unknown(self, holder: &str, term: u64, sent_at: u64) -> Self {
+        self.attempt(holder, Asked::Renew { term }, sent_at, None, Answer::Unknown)
     }
 
-    pub fn read(self, holder: &str, term: u64, t0: u64, t1: u64) -> Self {
-        self.attempt("", Asked::Read, t0, Some(t1), Answer::Ok(Seen::Held { holder: holder.into(), term }))
+    pub fn read(self, holder: &str, term: u64, sent_at: u64, answered_at: u64) -> Self {
+        self.attempt(
+            "",
+            Asked::Read,
+            sent_at,
+            Some(answered_at),
+            Answer::Ok(Seen::Occupied { holder: holder.into(), term }),
+        )
     }
 
-    pub fn read_locally(self, holder: &str, term: u64, t0: u64, t1: u64) -> Self {
-        self.attempt("", Asked::LocalRead, t0, Some(t1), Answer::Ok(Seen::Held { holder: holder.into(), term }))
+    pub fn read_locally(self, holder: &str, term: u64, sent_at: u64, answered_at: u64) -> Self {
+        self.attempt(
+            "",
+            Asked::LocalRead,
+            sent_at,
+            Some(answered_at),
+            Answer::Ok(Seen::Occupied { holder: holder.into(), term }),
+        )
     }
 
-    pub fn read_vacant(self, t0: u64, t1: u64) -> Self {
-        self.attempt("", Asked::Read, t0, Some(t1), Answer::Ok(Seen::Vacant))
+    pub fn read_vacant(self, sent_at: u64, answered_at: u64) -> Self {
+        self.attempt("", Asked::Read, sent_at, Some(answered_at), Answer::Ok(Seen::Vacant))
     }
 
     pub fn stopped(mut self, term: u64, at: u64) -> Self {
@@ -104,9 +118,9 @@ impl Made {
         self
     }
 
-    pub fn event(mut self, stream: u64, at: u64, held: Option<(&str, u64)>) -> Self {
-        let held = held.map(|(holder, term)| (holder.to_owned(), term));
-        self.history.events.push(WatchEvent { stream, node: self.node, room: self.room, at: at * MILLI, held });
+    pub fn event(mut self, stream: u64, at: u64, holder: Option<(&str, u64)>) -> Self {
+        let holder = holder.map(|(name, term)| (name.to_owned(), term));
+        self.history.events.push(WatchEvent { stream, node: self.node, room: self.room, at: at * MILLI, holder });
         self
     }
 
@@ -138,7 +152,7 @@ impl Made {
         self
     }
 
-    pub fn rest(mut self, change: impl FnOnce(&mut crate::workload::history::Rest)) -> Self {
+    pub fn rest(mut self, change: impl FnOnce(&mut Rest)) -> Self {
         change(&mut self.history.rest);
         self
     }

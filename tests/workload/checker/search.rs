@@ -1,20 +1,21 @@
-//! A second opinion on [`super::statuses`]: tries every order of a few answers that real time allows (as Wing and Gong
-//! did), on a room that is a variable. Slow, and so obvious that it needs no argument.
+//! A second check of linearizability, to compare with [`super::statuses`]. It tries every order of a few answers that
+//! real time allows (Wing and Gong, 1993). It is slow, and simple enough to be seen to be right.
 
-use super::{Observation, Says};
+use super::observations::{Observation, Says};
 
-/// How a room stands.
+/// The state of a room.
 #[derive(Clone, Copy)]
 struct Room {
-    /// The term of the last grant, and whether it still holds.
+    /// The term of the last grant, and whether that lease still lasts.
     last: u64,
     is_held: bool,
 }
 
-/// Whether the answers of one room have an order in which each is right when it is its turn, and which never puts one
-/// before another that had come before it was asked for. Between two answers a lease may end, and another be granted.
+/// Whether the answers about one room have an order that explains them all. Each answer must be right at its place. An
+/// answer must not stand before another one that had come before the first was asked for. Between two answers a lease
+/// may end, and another may be granted.
 pub fn is_linearizable(observed: &[Observation]) -> bool {
-    assert!(observed.len() <= 12, "too many for every order of them");
+    assert!(observed.len() <= 12, "too many to try every order");
     orders(&mut observed.to_vec(), Room { last: 0, is_held: false })
 }
 
@@ -22,10 +23,10 @@ fn orders(left: &mut Vec<Observation>, room: Room) -> bool {
     if left.is_empty() {
         return true;
     }
-    let first_end = left.iter().map(|observation| observation.t1).min().expect("some are left");
+    let first_end = left.iter().map(|observation| observation.answered_at).min().expect("some are left");
     for place in 0..left.len() {
         let next = left[place];
-        if next.t0 > first_end {
+        if next.sent_at > first_end {
             continue;
         }
         left.swap_remove(place);
@@ -40,13 +41,13 @@ fn orders(left: &mut Vec<Observation>, room: Room) -> bool {
     false
 }
 
-/// How the room stands after an answer, with as little granted before as it takes; `None` if it can't be.
+/// The state of the room after an answer, if only grants happened before it that it needs. `None` if it can't be right.
 fn after(room: Room, says: Says) -> Option<Room> {
     match says {
-        Says::Held { term, .. } => room.is_or_becomes(term),
+        Says::Occupied { term, .. } => room.is_or_becomes(term),
         Says::Vacant => Some(Room { is_held: false, ..room }),
         Says::Resigned { term } => room.is_or_becomes(term).map(|room| Room { is_held: false, ..room }),
-        // It was granted, and is held no more; it may be somebody else's.
+        // It was granted earlier and has ended. The room may be somebody else's now.
         Says::Over { term } if term < room.last => Some(room),
         Says::Over { term } => Some(Room { last: term, is_held: false }),
     }

@@ -1,7 +1,7 @@
-//! No lease secret and no key is anywhere but in answers.
+//! Lease secrets and keys are in responses only: no log and no stored file has one.
 
-use super::Violation;
-use crate::workload::history::History;
+use super::super::history::History;
+use super::violation::Violation;
 
 pub fn check(history: &History) -> Vec<Violation> {
     let leaks = history.rest.leaks.iter();
@@ -10,8 +10,8 @@ pub fn check(history: &History) -> Vec<Violation> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::made::Made;
     use super::*;
-    use crate::workload::checker::made::Made;
 
     #[test]
     fn a_leak_is_rejected_and_none_accepted() {

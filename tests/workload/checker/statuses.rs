@@ -1,10 +1,11 @@
-//! Linearizable: what is answered about a room goes forward in real time, and never back. So no acknowledged grant
-//! or resignation is forgotten.
+//! Linearizable: the answers about a room go forward in real time, and never back. So no acknowledged grant or
+//! resignation is forgotten.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::{Observation, Says, Violation, observations};
-use crate::workload::history::{History, Moment};
+use super::super::history::{History, Moment};
+use super::observations::{Observation, Says, observations};
+use super::violation::Violation;
 
 pub fn check(history: &History) -> Vec<Violation> {
     let mut rooms = BTreeMap::<usize, Vec<Observation>>::new();
@@ -17,54 +18,56 @@ pub fn check(history: &History) -> Vec<Violation> {
 fn check_room(mut observed: Vec<Observation>) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut violation = |what: String| violations.push(Violation { promise: "linearizable", what });
-    // Terms that had been granted by the end of an attempt.
+    // Terms that were certainly granted when an answer came.
     let mut granted: Vec<(Moment, u64)> = Vec::new();
-    // Terms that were held at some moment of an attempt, by its beginning.
+    // Terms whose lease lasted at some moment of an attempt, with the beginning of the attempt.
     let mut held: Vec<(Moment, u64)> = Vec::new();
     let mut last_held = HashMap::<u64, Moment>::new();
     let mut resigned = HashSet::new();
     for observation in &observed {
-        if let Says::Held { term, .. } | Says::Resigned { term } | Says::Over { term } = observation.says {
-            granted.push((observation.t1, term));
+        if let Says::Occupied { term, .. } | Says::Resigned { term } | Says::Over { term } = observation.says {
+            granted.push((observation.answered_at, term));
         }
-        if let Says::Held { term, .. } | Says::Resigned { term } = observation.says {
-            held.push((observation.t0, term));
-            let last = last_held.entry(term).or_insert(observation.t0);
-            *last = observation.t0.max(*last);
+        if let Says::Occupied { term, .. } | Says::Resigned { term } = observation.says {
+            held.push((observation.sent_at, term));
+            let last = last_held.entry(term).or_insert(observation.sent_at);
+            *last = observation.sent_at.max(*last);
         }
         if let Says::Resigned { term } = observation.says
             && !resigned.insert(term)
         {
-            violation(format!("{term} was given up twice: {observation:?}"));
+            violation(format!("{term} was resigned twice: {observation:?}"));
         }
     }
-    // The lowest term that was held for an attempt sent at or after a moment.
+    // For each moment: the lowest term whose lease was seen by an attempt that was sent later.
     held.sort_unstable();
     for place in (1..held.len()).rev() {
         held[place - 1].1 = held[place - 1].1.min(held[place].1);
     }
-    let lowest_after = |moment: Moment| held.get(held.partition_point(|(t0, _)| *t0 <= moment)).map(|(_, term)| *term);
+    let lowest_after =
+        |moment: Moment| held.get(held.partition_point(|(sent_at, _)| *sent_at <= moment)).map(|(_, term)| *term);
 
     granted.sort_unstable();
-    observed.sort_unstable_by_key(|observation| observation.t0);
+    observed.sort_unstable_by_key(|observation| observation.sent_at);
     let (mut granted, mut highest) = (granted.iter().peekable(), None);
     for observation in observed {
-        while let Some((_, term)) = granted.next_if(|(t1, _)| *t1 < observation.t0) {
+        while let Some((_, term)) = granted.next_if(|(answered_at, _)| *answered_at < observation.sent_at) {
             highest = highest.max(Some(*term));
         }
         match observation.says {
-            Says::Held { term, .. } | Says::Resigned { term } if Some(term) < highest => {
+            Says::Occupied { term, .. } | Says::Resigned { term } if Some(term) < highest => {
                 violation(format!("after {highest:?} had been granted, {observation:?}"));
             }
             Says::Vacant
-                if highest.is_some() && lowest_after(observation.t1).is_some_and(|next| Some(next) <= highest) =>
+                if highest.is_some()
+                    && lowest_after(observation.answered_at).is_some_and(|next| Some(next) <= highest) =>
             {
-                violation(format!("vacant between two signs of {highest:?}: {observation:?}"));
+                violation(format!("vacant in the middle of the lease {highest:?}: {observation:?}"));
             }
             Says::Over { term } | Says::Resigned { term }
-                if last_held.get(&term).is_some_and(|last| *last > observation.t1) =>
+                if last_held.get(&term).is_some_and(|last| *last > observation.answered_at) =>
             {
-                violation(format!("{term} was held for one who asked after {observation:?}"));
+                violation(format!("{term} was shown to a client that asked after {observation:?}"));
             }
             _ => {}
         }
@@ -76,19 +79,19 @@ fn check_room(mut observed: Vec<Observation>) -> Vec<Violation> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::made::Made;
+    use super::super::search::is_linearizable;
     use super::*;
-    use crate::workload::checker::made::Made;
-    use crate::workload::checker::search::is_linearizable;
 
     fn observation() -> impl Strategy<Value = Observation<'static>> {
-        (0..14_u64, 0..5_u64, 1..4_u64, 0..4).prop_map(|(t0, length, term, kind)| {
+        (0..14_u64, 0..5_u64, 1..4_u64, 0..4).prop_map(|(sent_at, length, term, kind)| {
             let says = match kind {
                 0 => Says::Vacant,
                 1 => Says::Over { term },
                 2 => Says::Resigned { term },
-                _ => Says::Held { holder: "", term },
+                _ => Says::Occupied { holder: "", term },
             };
-            Observation { room: 0, t0, t1: t0 + length, says }
+            Observation { room: 0, sent_at, answered_at: sent_at + length, says }
         })
     }
 
@@ -96,7 +99,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn pairs_of_answers_tell_the_same_as_a_search_through_all_orders(
+        fn the_check_agrees_with_a_search_through_all_orders(
             observed in prop::collection::vec(observation(), 1..7)
         ) {
             prop_assert_eq!(check_room(observed.clone()).is_empty(), is_linearizable(&observed));
@@ -124,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_goes_back_is_accepted_while_the_two_overlap() {
+    fn an_answer_that_goes_back_is_accepted_if_the_two_requests_overlap() {
         let history = Made::new().read("b", 6, 0, 12).read("a", 5, 11, 20).done();
         assert_eq!(check(&history), []);
     }
@@ -149,14 +152,14 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_that_is_shown_while_its_resignation_is_under_way_or_unknown_is_accepted() {
+    fn a_lease_that_is_shown_while_its_resignation_is_in_flight_or_unknown_is_accepted() {
         assert_eq!(check(&Made::new().won("a", 5, 0, 10).resigned("a", 5, 20, 30).read("a", 5, 29, 40).done()), []);
         assert_eq!(check(&Made::new().won("a", 5, 0, 10).resign_unknown("a", 5, 20).read("a", 5, 90, 99).done()), []);
     }
 
     #[test]
     fn an_acknowledged_grant_that_was_forgotten_is_rejected() {
-        // After a restart from nothing the room shows an older lease.
+        // A node that has lost its disk shows an older lease.
         let history = Made::new().won("a", 5, 0, 10).won("b", 6, 20, 30).read("a", 5, 40, 50).done();
         assert_eq!(check(&history).len(), 1);
     }

@@ -1,9 +1,10 @@
-//! A term belongs to one holder in one room, and is higher than every term that was known before its holder asked.
+//! A term belongs to one holder in one room. It is higher than every term that was known before its holder campaigned.
 
 use std::collections::HashMap;
 
-use super::{Violation, sightings};
-use crate::workload::history::{Answer, Asked, History, Moment, Seen};
+use super::super::history::{Answer, Asked, History, Moment, Seen};
+use super::observations::sightings;
+use super::violation::Violation;
 
 pub fn check(history: &History) -> Vec<Violation> {
     let mut violations = Vec::new();
@@ -31,11 +32,11 @@ pub fn check(history: &History) -> Vec<Violation> {
         }
     }
 
-    // An unknown first attempt may be what won, so what counts is when the key was first sent.
+    // A first attempt with an unknown outcome may have won. So the moment at which the key was first sent counts.
     let mut first_sent = HashMap::<(usize, &str), Moment>::new();
     for attempt in history.attempts.iter().filter(|attempt| attempt.asked == Asked::Campaign) {
-        let first = first_sent.entry((attempt.room, &attempt.holder)).or_insert(attempt.t0);
-        *first = attempt.t0.min(*first);
+        let first = first_sent.entry((attempt.room, &attempt.holder)).or_insert(attempt.sent_at);
+        *first = attempt.sent_at.min(*first);
     }
     let mut granted: Vec<(Moment, u64)> = Vec::new();
     for (term, (room, holder)) in &owners {
@@ -59,8 +60,8 @@ pub fn check(history: &History) -> Vec<Violation> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::made::Made;
     use super::*;
-    use crate::workload::checker::made::Made;
 
     #[test]
     fn a_term_that_is_not_above_one_known_before_is_rejected() {
@@ -69,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lower_term_is_accepted_where_the_key_was_first_sent_before_the_higher_was_known() {
+    fn a_lower_term_is_accepted_if_its_key_was_sent_before_the_higher_term_was_known() {
         let history = Made::new().won("a", 6, 0, 10).in_room(1).campaign_unknown("b", 5).won("b", 5, 11, 20).done();
         assert_eq!(check(&history), []);
     }
