@@ -134,7 +134,6 @@ impl Flusher {
             answer_all(waiting, &Err(failure.into()));
             return;
         }
-        let started_at = Instant::now();
         let (done, flushed) = sync_channel(1);
         let syncs_itself = self.shared.dir.disk().log_syncs_itself();
         let (result, is_new, held) = {
@@ -154,8 +153,6 @@ impl Flusher {
         });
         let result = result.and_then(|()| self.shared.dir.disk().log_written(&self.shared.dir.join("log")));
         self.shared.stats.flushes.fetch_add(1, Ordering::Relaxed);
-        let micros = u64::try_from(started_at.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.shared.stats.last_flush_micros.store(micros, Ordering::Relaxed);
         let result = match result {
             Ok(()) if is_new => self.write_watermark(self.flushed.clone()),
             Ok(()) => Ok(()),

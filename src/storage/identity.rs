@@ -26,6 +26,7 @@ pub struct Identity {
 struct Record {
     node_id: NodeId,
     cluster_id: Option<Uuid>,
+    /// The node's name when the file was written. Nothing reads it, but it is part of the format.
     name: String,
 }
 
@@ -49,11 +50,6 @@ impl Identity {
     /// The cluster that this node belongs to, once it does.
     pub fn cluster_id(&self) -> Option<Uuid> {
         self.record.cluster_id
-    }
-
-    /// The name that the node had when its directory was made. A label; it may be called otherwise by now.
-    pub fn name_at_creation(&self) -> &str {
-        &self.record.name
     }
 
     /// Notes the cluster that this node has founded or joined. It is for good: entries of two clusters in one

@@ -10,7 +10,6 @@ use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use openraft::entry::RaftEntry;
 use openraft::storage::{IOFlushed, LogState, RaftLogStorage};
@@ -59,7 +58,6 @@ pub(super) struct Shared {
 pub(super) struct Counters {
     pub(super) flushes: AtomicU64,
     pub(super) entries_appended: AtomicU64,
-    pub(super) last_flush_micros: AtomicU64,
 }
 
 /// What the log has done since it was opened.
@@ -69,8 +67,6 @@ pub struct LogStats {
     pub flushes: u64,
     /// How many entries were appended.
     pub entries_appended: u64,
-    /// How long the last flush took.
-    pub last_flush: Duration,
 }
 
 impl Shared {
@@ -151,7 +147,6 @@ impl LogStore {
         LogStats {
             flushes: stats.flushes.load(Ordering::Relaxed),
             entries_appended: stats.entries_appended.load(Ordering::Relaxed),
-            last_flush: Duration::from_micros(stats.last_flush_micros.load(Ordering::Relaxed)),
         }
     }
 

@@ -33,8 +33,9 @@ pub struct IncomingSnapshot {
 }
 
 impl IncomingSnapshot {
-    /// Begins with an empty file.
-    pub async fn create(path: PathBuf, blocking: Blocking) -> io::Result<IncomingSnapshot> {
+    /// Begins with an empty file, without a store around it.
+    #[cfg(test)]
+    pub(crate) async fn create(path: PathBuf, blocking: Blocking) -> io::Result<IncomingSnapshot> {
         IncomingSnapshot::begin(Aside { path }, blocking).await
     }
 
