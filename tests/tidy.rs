@@ -297,7 +297,7 @@ fn things_named_elsewhere(source: &Source) -> Vec<String> {
         let is_simulated = !["client", "cli", "telemetry", "main"].contains(&source.module.as_str());
         let only_in: &[&str] = match whole[0].as_str() {
             "std" if is_simulated && whole.get(1).is_some_and(|part| part == "thread") => {
-                &["clock.rs", "storage/log_store.rs", "storage/files.rs"]
+                &["clock.rs", "storage/log/store.rs", "storage/files.rs"]
             }
             "tokio" if is_simulated && (ends(&["spawn_blocking"]) || whole.get(1).is_some_and(|part| part == "fs")) => {
                 &["storage/disk.rs"]
@@ -354,7 +354,7 @@ fn imports_only_go_down() {
     }
     for (path, text) in [
         ("service/forward.rs", "use crate::{domain::Room, service::secrets, peer};"),
-        ("storage/log_store.rs", "use super::error::StorageError;"),
+        ("storage/log/store.rs", "use super::super::error::StorageError;"),
         ("client/retry.rs", "use crate::{wire, client::error, random, domain::RoomId};"),
         ("codec.rs", "// use crate::node::Node;\n#[cfg(test)] mod tests { use crate::node::Node; }"),
         ("main.rs", "use quorate::cli;"),

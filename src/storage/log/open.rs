@@ -8,11 +8,12 @@ use std::sync::mpsc::sync_channel;
 use raft_log::RaftLog;
 use raft_log::api::raft_log_writer::RaftLogWriter;
 
-use super::StorageError;
-use super::data_dir::DataDir;
-use super::disk::Disk;
-use super::files;
-use super::log_types::{FlushGroup, LogTypes, StoredLogId, StoredVote};
+use super::super::data_dir::DataDir;
+use super::super::disk::Disk;
+use super::super::error::StorageError;
+use super::super::files;
+use super::pending::FlushGroup;
+use super::types::{LogTypes, StoredLogId, StoredVote};
 use super::watermark::{Watermark, WatermarkFile};
 use crate::raft_types::LogId;
 

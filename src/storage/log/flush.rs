@@ -17,9 +17,9 @@ use raft_log::api::raft_log_writer::RaftLogWriter;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 
-use super::StorageError;
-use super::log_store::Shared;
-use super::log_types::{FlushGroup, Waiting, answer_all};
+use super::super::error::StorageError;
+use super::pending::{FlushGroup, Waiting, answer_all};
+use super::shared::Shared;
 use super::watermark::{Watermark, WatermarkFile};
 use crate::raft_types::Vote;
 

@@ -8,23 +8,25 @@ use std::fmt::Debug;
 use std::io;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
 use openraft::entry::RaftEntry;
 use openraft::storage::{IOFlushed, LogState, RaftLogStorage};
 use openraft::{OptionalSend, RaftLogReader};
-use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use parking_lot::RwLock;
 use raft_log::RaftLog;
 use raft_log::api::raft_log_writer::RaftLogWriter;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::StorageError;
-use super::data_dir::DataDir;
-use super::disk::Blocking;
+use super::super::data_dir::DataDir;
+use super::super::disk::Blocking;
+use super::super::error::StorageError;
 use super::flush::{Flusher, Job};
-use super::log_open;
-use super::log_types::{LogTypes, Payload, StoredLogId, StoredVote, Waiting};
+use super::open;
+use super::pending::Waiting;
+use super::shared::{Counters, LogStats, Shared};
+use super::types::{LogTypes, Payload, StoredLogId, StoredVote};
 use super::watermark::WatermarkFile;
 use crate::raft_types::{Entry, LogId, TypeConfig, Vote};
 
@@ -45,69 +47,15 @@ struct Inner {
     flusher: Option<JoinHandle<()>>,
 }
 
-/// What the handles and the flush thread have in common.
-pub(super) struct Shared {
-    pub(super) log: RwLock<RaftLog<LogTypes>>,
-    pub(super) stats: Counters,
-    failure: watch::Sender<Option<String>>,
-    // The last field, so that the directory is unlocked only when the log is closed.
-    pub(super) dir: Arc<DataDir>,
-}
-
-#[derive(Default)]
-pub(super) struct Counters {
-    pub(super) flushes: AtomicU64,
-    pub(super) entries_appended: AtomicU64,
-}
-
-/// What the log has done since it was opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LogStats {
-    /// How often the disk was flushed.
-    pub flushes: u64,
-    /// How many entries were appended.
-    pub entries_appended: u64,
-}
-
-impl Shared {
-    pub(super) fn failure(&self) -> Option<StorageError> {
-        self.failure.borrow().clone().map(StorageError::Stopped)
-    }
-
-    /// Keeps the first failure; what fails later fails because of it.
-    pub(super) fn fail(&self, why: &str) {
-        self.failure.send_if_modified(|failure| match failure {
-            Some(_) => false,
-            None => {
-                *failure = Some(why.to_owned());
-                true
-            }
-        });
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, RaftLog<LogTypes>> {
-        self.log.read()
-    }
-
-    /// The log, to be changed. `change` fails for good: raft-log's memory may have it in part.
-    fn change<T>(&self, change: impl FnOnce(&mut RaftLog<LogTypes>) -> io::Result<T>) -> io::Result<T> {
-        if let Some(failure) = self.failure() {
-            return Err(failure.into());
-        }
-        let mut log: RwLockWriteGuard<'_, _> = self.log.write();
-        change(&mut log).inspect_err(|error| self.fail(&error.to_string()))
-    }
-}
-
 impl LogStore {
     /// Opens the log and compares it with its watermark. `snapshot` is the newest snapshot's last entry: where a
     /// crash has come between a snapshot's arrival and the purge that it calls for, the purge is made up for.
-    pub(super) fn open(
+    pub(in crate::storage) fn open(
         dir: Arc<DataDir>,
         chunk_bytes: usize,
         snapshot: Option<LogId>,
     ) -> Result<LogStore, StorageError> {
-        let (log, watermark) = log_open::open(&dir, chunk_bytes, snapshot)?;
+        let (log, watermark) = open::open(&dir, chunk_bytes, snapshot)?;
         LogStore::start(dir, log, watermark)
     }
 
@@ -161,12 +109,12 @@ impl LogStore {
     }
 
     /// Whether the entry of this id was ever here: it is in the log, or is the last one purged.
-    pub(super) fn has(&self, log_id: &LogId) -> bool {
-        log_open::log_id_at(&self.inner.shared.read(), log_id.index) == Some(*log_id)
+    pub(in crate::storage) fn has(&self, log_id: &LogId) -> bool {
+        open::log_id_at(&self.inner.shared.read(), log_id.index) == Some(*log_id)
     }
 
     /// The data directory.
-    pub(super) fn path(&self) -> &std::path::Path {
+    pub(in crate::storage) fn path(&self) -> &std::path::Path {
         self.shared().dir.path()
     }
 
@@ -302,11 +250,11 @@ impl RaftLogStorage<TypeConfig> for LogStore {
     }
 
     async fn purge(&mut self, log_id: LogId) -> io::Result<()> {
-        let tail = log_open::tail_contradicting(&self.shared().read(), &log_id);
+        let tail = open::tail_contradicting(&self.shared().read(), &log_id);
         if let Some(next) = tail {
             self.ask(|answer| Job::Lower(next.checked_sub(1), answer)).await?;
         }
-        self.shared().change(|log| log_open::purge(log, tail, log_id))?;
+        self.shared().change(|log| open::purge(log, tail, log_id))?;
         self.send(Job::Purged)
     }
 }

@@ -1,4 +1,4 @@
-//! What raft-log stores for us, as bytes; and what it calls when it is flushed.
+//! What raft-log stores for us, as bytes.
 //!
 //! raft-log takes an `UnexpectedEof` in its last file for a write that a crash cut off, and drops the record.
 //! So nothing here may run over the end because of a damaged byte: ids have a fixed size, and the length of a
@@ -6,14 +6,13 @@
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
 
-use openraft::storage::IOFlushed;
 use raft_log::codeq::{Decode, Encode};
 
+use super::pending::FlushGroup;
 use crate::codec;
 use crate::domain::Command;
-use crate::raft_types::{EntryPayload, LogId, TypeConfig, Vote};
+use crate::raft_types::{EntryPayload, LogId, Vote};
 
 /// The types of our raft-log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -125,54 +124,6 @@ impl Encode for Payload {
 impl Decode for Payload {
     fn decode<R: Read>(r: R) -> io::Result<Self> {
         Ok(Payload(Arc::new(codec::read_from(r)?)))
-    }
-}
-
-/// Somebody in openraft who waits for entries to be flushed. It hears of success, of failure, and of being
-/// forgotten: raft-log drops what waits behind a failed flush, and openraft would wait for ever.
-pub(super) struct Waiting(Option<IOFlushed<TypeConfig>>);
-
-impl Waiting {
-    pub(super) fn new(callback: IOFlushed<TypeConfig>) -> Waiting {
-        Waiting(Some(callback))
-    }
-
-    pub(super) fn answer(mut self, result: io::Result<()>) {
-        if let Some(callback) = self.0.take() {
-            callback.io_completed(result);
-        }
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        if let Some(callback) = self.0.take() {
-            callback.io_completed(Err(io::Error::other("the log was closed before this was flushed")));
-        }
-    }
-}
-
-/// All who wait for one flush, in the order in which they came, and then the flush thread.
-pub(super) struct FlushGroup {
-    pub(super) waiting: Vec<Waiting>,
-    pub(super) done: SyncSender<io::Result<()>>,
-}
-
-impl raft_log::Callback for FlushGroup {
-    fn send(self, result: io::Result<()>) {
-        answer_all(self.waiting, &result);
-        // The flush thread may be gone only when the whole log is being dropped.
-        let _ = SyncSender::send(&self.done, result);
-    }
-}
-
-/// Tells everybody the same.
-pub(super) fn answer_all(waiting: Vec<Waiting>, result: &io::Result<()>) {
-    for one in waiting {
-        one.answer(match result {
-            Ok(()) => Ok(()),
-            Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
-        });
     }
 }
 

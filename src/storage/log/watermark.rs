@@ -14,8 +14,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::data_dir::DataDir;
-use super::{StorageError, files};
+use super::super::data_dir::DataDir;
+use super::super::error::StorageError;
+use super::super::files;
 use crate::codec;
 use crate::raft_types::Vote;
 
