@@ -300,7 +300,7 @@ fn things_named_elsewhere(source: &Source) -> Vec<String> {
                 &["clock.rs", "storage/log/store.rs", "storage/files.rs"]
             }
             "tokio" if is_simulated && (ends(&["spawn_blocking"]) || whole.get(1).is_some_and(|part| part == "fs")) => {
-                &["storage/disk.rs"]
+                &["storage/blocking.rs"]
             }
             "bincode" => &["codec.rs"],
             "rand" | "getrandom" => &["random.rs"],

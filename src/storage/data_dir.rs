@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use tracing::warn;
 
+use super::config::StorageConfig;
 use super::disk::Disk;
+use super::error::StorageError;
 use super::files;
-use super::{StorageConfig, StorageError};
 
 const THING: &str = "data directory";
 

@@ -1,11 +1,12 @@
-//! What the storage asks of the machine beside files: to bring things to the disk for good, and a thread for work
-//! that blocks. A simulation has a disk of its own, which loses in a power cut what was not brought to it.
+//! What the storage asks of the machine beside files: to bring things to the disk for good. A simulation has a disk of its own, which loses in a power cut what was not brought to it.
 
 use std::fmt::Debug;
 use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
+
+use super::blocking::Blocking;
 
 /// Decides what survives a power cut.
 pub trait Disk: Debug + Send + Sync + 'static {
@@ -35,25 +36,6 @@ pub trait Disk: Debug + Send + Sync + 'static {
     /// Where work that blocks is done.
     fn blocking(&self) -> Blocking {
         Blocking::OnThreads
-    }
-}
-
-/// Where work that blocks is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Blocking {
-    /// On threads of its own, so that it holds nothing up.
-    OnThreads,
-    /// At once, by the caller. In a simulation time stands still meanwhile, and no thread changes the order of things.
-    AtOnce,
-}
-
-impl Blocking {
-    /// Does the work.
-    pub async fn run<T: Send + 'static>(self, work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
-        match self {
-            Blocking::OnThreads => tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?,
-            Blocking::AtOnce => work(),
-        }
     }
 }
 

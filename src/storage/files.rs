@@ -6,8 +6,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::StorageError;
 use super::disk::Disk;
+use super::error::StorageError;
 
 /// Makes a folder, with those above it, that only its owner may enter; whatever a library puts in with wider
 /// rights is behind that door. A folder that is there keeps the rights that it has.

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::data_dir::DataDir;
-use super::{StorageError, files};
+use super::error::StorageError;
+use super::files;
 use crate::codec;
 use crate::raft_types::NodeId;
 use crate::random::{Random, random_bytes};

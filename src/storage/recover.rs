@@ -3,8 +3,10 @@
 
 use tracing::warn;
 
-use super::state_store::StateMeta;
-use super::{LogStore, SnapshotStore, StateStore, StorageError};
+use super::error::StorageError;
+use super::log::LogStore;
+use super::snapshots::SnapshotStore;
+use super::state_store::{StateMeta, StateStore};
 use crate::domain::Rooms;
 use crate::raft_types::{LogId, StoredMembership};
 

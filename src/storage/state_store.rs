@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use tracing::warn;
 
 use super::data_dir::DataDir;
-use super::{StorageError, files};
+use super::error::StorageError;
+use super::files;
 use crate::clock;
 use crate::codec;
 use crate::domain::{Counters, Lease, RoomId, Rooms, StateDigest};

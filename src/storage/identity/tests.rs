@@ -2,7 +2,8 @@ use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::super::{Disk, StorageConfig};
+use super::super::config::StorageConfig;
+use super::super::disk::Disk;
 use super::*;
 use crate::random::SystemRandom;
 

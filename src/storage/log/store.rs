@@ -19,8 +19,8 @@ use raft_log::RaftLog;
 use raft_log::api::raft_log_writer::RaftLogWriter;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::super::blocking::Blocking;
 use super::super::data_dir::DataDir;
-use super::super::disk::Blocking;
 use super::super::error::StorageError;
 use super::flush::{Flusher, Job};
 use super::open;

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::super::disk::Blocking;
-use super::super::{StorageError, files};
-use super::{SnapshotFile, THING, read};
+use super::super::blocking::Blocking;
+use super::super::error::StorageError;
+use super::super::files;
+use super::file::{SnapshotFile, THING, read};
 use crate::domain::Rooms;
 
 /// A file without its name yet. It is removed with this, unless it has got one; what a crash leaves is removed at the

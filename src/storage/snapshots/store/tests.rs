@@ -1,5 +1,6 @@
 //! Two who publish at once: the one who builds snapshots, and the one who receives them.
 
+use std::path::Path;
 use std::sync::Barrier;
 
 use super::*;
