@@ -297,7 +297,7 @@ fn things_named_elsewhere(source: &Source) -> Vec<String> {
         let is_simulated = !["client", "cli", "telemetry", "main"].contains(&source.module.as_str());
         let only_in: &[&str] = match whole[0].as_str() {
             "std" if is_simulated && whole.get(1).is_some_and(|part| part == "thread") => {
-                &["clock.rs", "storage/log/store.rs", "storage/files.rs"]
+                &["clock.rs", "storage/log/flush_queue.rs", "storage/files.rs"]
             }
             "tokio" if is_simulated && (ends(&["spawn_blocking"]) || whole.get(1).is_some_and(|part| part == "fs")) => {
                 &["storage/blocking.rs"]

@@ -1,6 +1,7 @@
 //! The raft log and the vote: [`store`] is what openraft sees, [`flush`] is the task that writes.
 
 mod flush;
+mod flush_queue;
 mod open;
 mod pending;
 mod shared;

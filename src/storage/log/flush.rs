@@ -7,7 +7,6 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
@@ -152,7 +151,7 @@ impl Flusher {
             flushed.recv().unwrap_or_else(|_| Err(io::Error::other("the log's writer has stopped before this flush")))
         });
         let result = result.and_then(|()| self.shared.dir.disk().log_written(&self.shared.dir.join("log")));
-        self.shared.stats.flushes.fetch_add(1, Ordering::Relaxed);
+        self.shared.count_flush();
         let result = match result {
             Ok(()) if is_new => self.write_watermark(self.flushed.clone()),
             Ok(()) => Ok(()),
