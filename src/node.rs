@@ -21,7 +21,7 @@ use crate::peer::{Carrier, ClusterSecret, HttpCarrier, PeerError, Transport};
 use crate::raft_types::Node as NodeInfo;
 use crate::random::{Random, SystemRandom};
 use crate::service::{RoomService, ServiceSettings};
-use crate::storage::{self, Disk, Durability, StorageConfig, StorageError};
+use crate::storage::{self, Disk, StorageConfig, StorageError, SystemDisk};
 
 /// How long another node may take to become raft leader when this one stops.
 const HAND_OVER_TIME: Duration = Duration::from_secs(2);
@@ -148,7 +148,7 @@ impl Outside {
             clock: SystemClock::start()?,
             random: Arc::new(SystemRandom),
             carrier: Arc::new(HttpCarrier::new()?),
-            disk: Arc::new(Durability::Fsync),
+            disk: Arc::new(SystemDisk),
         })
     }
 }

@@ -31,7 +31,7 @@ mod state_store;
 pub use blocking::Blocking;
 pub use config::StorageConfig;
 pub use data_dir::DataDir;
-pub use disk::{Disk, Durability};
+pub use disk::{Disk, SystemDisk};
 pub use error::StorageError;
 pub use identity::Identity;
 pub use log::{LogStats, LogStore};

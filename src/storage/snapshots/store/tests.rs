@@ -5,10 +5,11 @@ use std::sync::Barrier;
 
 use super::*;
 use crate::raft_types::{LogId, StoredMembership};
-use crate::storage::{Durability, StorageConfig};
+use crate::storage::StorageConfig;
+use crate::storage::disk::tests::UnflushedDisk;
 
 fn store(folder: &Path) -> SnapshotStore {
-    let config = StorageConfig { disk: Arc::new(Durability::NoneForTests), ..StorageConfig::new(folder, "node-a") };
+    let config = StorageConfig { disk: Arc::new(UnflushedDisk::default()), ..StorageConfig::new(folder, "node-a") };
     SnapshotStore::open(Arc::new(DataDir::open(&config).unwrap())).unwrap()
 }
 
