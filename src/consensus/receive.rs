@@ -54,7 +54,7 @@ impl Consensus {
 
     /// Where the bytes of a peer's snapshot go until they are complete.
     pub async fn begin_snapshot(&self) -> std::io::Result<IncomingSnapshot> {
-        self.snapshots.receive().await
+        self.snapshots.begin_incoming().await
     }
 
     /// A complete snapshot from a peer.

@@ -60,8 +60,8 @@ impl StateMachine {
             RaftSnapshot::Received(received) => Ok(received),
             // By its contract openraft may hand back what it was given, and its test suite hands it to another node.
             RaftSnapshot::Own(file) => {
-                let mut copy = self.snapshots.receive().await?;
-                let mut chunks = pin!(self.snapshots.send(&file).await?);
+                let mut copy = self.snapshots.begin_incoming().await?;
+                let mut chunks = pin!(self.snapshots.read_chunks(&file).await?);
                 while let Some(chunk) = chunks.next().await {
                     copy.write(chunk?).await?;
                 }

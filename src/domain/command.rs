@@ -150,6 +150,20 @@ impl Command {
             | Command::RaiseFencingFloor { stamp, .. } => *stamp,
         }
     }
+
+    /// The bytes of all text in it: the part of its size that a caller chooses.
+    pub fn text_bytes(&self) -> usize {
+        let metadata_bytes = |metadata: &Option<Metadata>| metadata.as_ref().map_or(0, |text| text.as_str().len());
+        match self {
+            Command::Campaign { campaign, .. } => {
+                let names_bytes = campaign.room.as_str().len() + campaign.contender.as_str().len();
+                names_bytes + metadata_bytes(&campaign.metadata)
+            }
+            Command::Renew { renew, .. } => renew.room.as_str().len() + metadata_bytes(&renew.metadata),
+            Command::Resign { resign, .. } => resign.room.as_str().len(),
+            Command::Tick { .. } | Command::AnchorWallClock { .. } | Command::RaiseFencingFloor { .. } => 0,
+        }
+    }
 }
 
 /// The answer to a command or a question. Every node computes the same one.

@@ -22,14 +22,14 @@ pub(super) fn create_file(path: &Path) -> io::Result<File> {
 
 /// Replaces a small file. After a crash at any moment the old content is there, or the new.
 pub(super) fn replace(thing: &'static str, path: &Path, bytes: &[u8], disk: &dyn Disk) -> Result<(), StorageError> {
-    let aside = aside(path);
+    let temporary = temporary_path(path);
     let write = || -> io::Result<()> {
-        let mut file = create_file(&aside)?;
+        let mut file = create_file(&temporary)?;
         file.write_all(bytes)?;
-        disk.sync_file(&aside, &file)
+        disk.sync_file(&temporary, &file)
     };
-    write().map_err(StorageError::io(thing, "write", &aside))?;
-    rename(thing, &aside, path, disk)
+    write().map_err(StorageError::io(thing, "write", &temporary))?;
+    rename(thing, &temporary, path, disk)
 }
 
 /// Gives a flushed file its name, for good.
@@ -40,7 +40,7 @@ pub(super) fn rename(thing: &'static str, from: &Path, to: &Path, disk: &dyn Dis
 }
 
 /// Where a file is written before it gets its name.
-pub(super) fn aside(path: &Path) -> PathBuf {
+pub(super) fn temporary_path(path: &Path) -> PathBuf {
     path.with_extension("tmp")
 }
 
@@ -66,10 +66,10 @@ const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// Tries to take a lock, patiently: it can be held for a moment longer than its owner lives, by a child process
 /// between its fork and its exec, or by a thread that is about to end. A restart shall not fail for that.
-pub(super) fn take_lock<T, E>(is_held: impl Fn(&E) -> bool, mut take: impl FnMut() -> Result<T, E>) -> Result<T, E> {
+pub(super) fn take_lock<T, E>(is_locked: impl Fn(&E) -> bool, mut take: impl FnMut() -> Result<T, E>) -> Result<T, E> {
     for _ in 1..LOCK_TRIES {
         match take() {
-            Err(error) if is_held(&error) => std::thread::sleep(LOCK_PAUSE),
+            Err(error) if is_locked(&error) => std::thread::sleep(LOCK_PAUSE),
             result => return result,
         }
     }

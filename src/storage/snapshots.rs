@@ -12,6 +12,7 @@
 mod file;
 mod incoming;
 mod store;
+mod temporary;
 
 pub use file::SnapshotFile;
 pub use incoming::{IncomingSnapshot, ReceivedSnapshot};

@@ -183,7 +183,7 @@ fn remove_unfinished_snapshots(path: &Path) -> Result<(), StorageError> {
 fn open_and_read(path: &Path) -> Result<(sled::Db, Option<(Rooms, StateMeta)>), OpenFailure> {
     let open = || {
         let config = sled::Config::new().path(path).cache_capacity(CACHE_BYTES).flush_every_ms(None);
-        let db = files::take_lock(is_held, || config.open())?;
+        let db = files::take_lock(is_locked, || config.open())?;
         let state = read(&db)?;
         Ok((db, state))
     };
@@ -222,15 +222,15 @@ fn room_of(bytes: &[u8]) -> Result<RoomId, OpenFailure> {
 }
 
 /// sled has no error of its own for this.
-fn is_held(error: &sled::Error) -> bool {
+fn is_locked(error: &sled::Error) -> bool {
     matches!(error, sled::Error::Io(error) if error.to_string().contains("could not acquire lock"))
 }
 
 impl From<sled::Error> for OpenFailure {
     fn from(error: sled::Error) -> Self {
-        let is_held = is_held(&error);
+        let is_locked = is_locked(&error);
         match error {
-            sled::Error::Io(error) if is_held => OpenFailure::Io(error),
+            sled::Error::Io(error) if is_locked => OpenFailure::Io(error),
             sled::Error::Io(error)
                 if matches!(
                     error.kind(),

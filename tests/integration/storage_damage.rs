@@ -301,7 +301,7 @@ async fn a_received_snapshot_that_is_damaged_is_refused_and_leftovers_go() {
     let current = storage.snapshots.current().unwrap();
     let good = fs::read(&current.path).unwrap();
     for length in [0, 1, 20, good.len() / 2, good.len() - 33, good.len() - 1] {
-        let mut incoming = storage.snapshots.receive().await.unwrap();
+        let mut incoming = storage.snapshots.begin_incoming().await.unwrap();
         incoming.write(good[..length].to_vec()).await.unwrap();
         assert!(matches!(incoming.verify().await, Err(StorageError::Damaged { .. })), "{length}");
     }

@@ -17,7 +17,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 
 use super::super::error::StorageError;
-use super::pending::{FlushGroup, Waiting, answer_all};
+use super::pending::{FlushGroup, PendingFlush, complete_all};
 use super::shared::Shared;
 use super::watermark::{Watermark, WatermarkFile};
 use crate::raft_types::Vote;
@@ -28,11 +28,11 @@ const RAISE_EVERY: Duration = Duration::from_secs(1);
 /// What waits for the flush thread.
 pub(super) enum Job {
     /// Entries are in the log's buffer.
-    Entries(Waiting),
+    Entries(PendingFlush),
     /// A vote is in the log's buffer. It is answered once log and watermark have it.
     Vote(Vote, oneshot::Sender<io::Result<()>>),
     /// The log is about to be cut off after this index (`None`: from its start).
-    Lower(Option<u64>, oneshot::Sender<io::Result<()>>),
+    LowerWatermark(Option<u64>, oneshot::Sender<io::Result<()>>),
     /// A purge is in the log's buffer; flushing it frees the files that it made superfluous.
     Purged,
 }
@@ -41,7 +41,7 @@ pub(super) enum Job {
 enum Next {
     Job(Job),
     /// Nothing, but the watermark is due.
-    Waited,
+    WatermarkDue,
     /// Nothing any more.
     Closed,
 }
@@ -66,7 +66,7 @@ impl Flusher {
         loop {
             match self.next_job().await {
                 Next::Job(job) => self.serve(job).await,
-                Next::Waited => {}
+                Next::WatermarkDue => {}
                 Next::Closed => break,
             }
             if self.is_behind() && self.raised_at.elapsed() >= RAISE_EVERY {
@@ -89,19 +89,19 @@ impl Flusher {
         match received {
             Ok(Some(job)) => Next::Job(job),
             Ok(None) => Next::Closed,
-            Err(_) => Next::Waited,
+            Err(_) => Next::WatermarkDue,
         }
     }
 
     async fn serve(&mut self, first: Job) {
-        let mut waiting = Vec::new();
+        let mut pending = Vec::new();
         let mut needs_flush = false;
         let mut next = Some(first);
         // A vote or a truncation ends the group: both touch the watermark, and who comes later must be
         // answered later.
         let last = loop {
             match next {
-                Some(Job::Entries(one)) => waiting.push(one),
+                Some(Job::Entries(one)) => pending.push(one),
                 Some(Job::Purged) => {}
                 last => break last,
             }
@@ -109,14 +109,14 @@ impl Flusher {
             next = self.jobs.try_recv().ok();
         };
         if needs_flush || matches!(last, Some(Job::Vote(..))) {
-            self.flush(waiting).await;
+            self.flush(pending).await;
         }
         match last {
             Some(Job::Vote(vote, answer)) => {
                 let watermark = Watermark { vote: Some(vote), ..self.flushed.clone() };
                 let _ = answer.send(self.write_watermark(watermark));
             }
-            Some(Job::Lower(last_index, answer)) => {
+            Some(Job::LowerWatermark(last_index, answer)) => {
                 let kept = last_index.min(self.flushed.last_index);
                 let _ = answer.send(self.write_watermark(Watermark { last_index: kept, ..self.flushed.clone() }));
             }
@@ -125,12 +125,12 @@ impl Flusher {
     }
 
     /// Flushes what is in the log's buffer, and answers those who wait for it.
-    async fn flush(&mut self, waiting: Vec<Waiting>) {
+    async fn flush(&mut self, pending: Vec<PendingFlush>) {
         if let Some(duration) = self.shared.dir.disk().stall() {
             tokio::time::sleep(duration).await;
         }
         if let Some(failure) = self.shared.failure() {
-            answer_all(waiting, &Err(failure.into()));
+            complete_all(pending, &Err(failure.into()));
             return;
         }
         let (done, flushed) = sync_channel(1);
@@ -143,8 +143,8 @@ impl Flusher {
             // its loss would look like a log that never had it.
             let is_new = self.flushed.open_chunk > self.watermark.written().open_chunk;
             let later = is_new || !syncs_itself;
-            let (held, waiting) = if later { (waiting, Vec::new()) } else { (Vec::new(), waiting) };
-            (log.flush(syncs_itself, Some(FlushGroup { waiting, done })), is_new, held)
+            let (held, pending) = if later { (pending, Vec::new()) } else { (Vec::new(), pending) };
+            (log.flush(syncs_itself, Some(FlushGroup { pending, done })), is_new, held)
         };
         // A callback that is dropped, on either way, is a flush that did not happen.
         let result = result.and_then(|()| {
@@ -160,7 +160,7 @@ impl Flusher {
                 Err(error)
             }
         };
-        answer_all(held, &result);
+        complete_all(held, &result);
     }
 
     fn is_behind(&self) -> bool {

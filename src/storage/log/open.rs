@@ -31,8 +31,8 @@ pub(super) fn open(
     dir.folder(THING, "log")?;
 
     let config = Arc::new(config(&path, chunk_bytes));
-    let is_held = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
-    let mut log = files::take_lock(is_held, || RaftLog::open(config.clone())).map_err(failure(&path))?;
+    let is_locked = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
+    let mut log = files::take_lock(is_locked, || RaftLog::open(config.clone())).map_err(failure(&path))?;
     check_whole(&log, &path)?;
     check_watermark(&log, watermark.written(), &path)?;
     if let Some(snapshot) = snapshot {
@@ -163,7 +163,7 @@ pub(super) fn purge(log: &mut RaftLog<LogTypes>, tail: Option<u64>, upto: LogId)
 
 fn flush(log: &mut RaftLog<LogTypes>, path: &Path, disk: &dyn Disk) -> io::Result<()> {
     let (done, flushed) = sync_channel(1);
-    log.flush(disk.log_syncs_itself(), Some(FlushGroup { waiting: Vec::new(), done }))?;
+    log.flush(disk.log_syncs_itself(), Some(FlushGroup { pending: Vec::new(), done }))?;
     flushed.recv().unwrap_or_else(|_| Err(io::Error::other("the log's writer has stopped")))?;
     disk.log_written(path)
 }

@@ -9,21 +9,21 @@ use crate::raft_types::TypeConfig;
 
 /// Somebody in openraft who waits for entries to be flushed. It hears of success, of failure, and of being
 /// forgotten: raft-log drops what waits behind a failed flush, and openraft would wait for ever.
-pub(super) struct Waiting(Option<IOFlushed<TypeConfig>>);
+pub(super) struct PendingFlush(Option<IOFlushed<TypeConfig>>);
 
-impl Waiting {
-    pub(super) fn new(callback: IOFlushed<TypeConfig>) -> Waiting {
-        Waiting(Some(callback))
+impl PendingFlush {
+    pub(super) fn new(callback: IOFlushed<TypeConfig>) -> PendingFlush {
+        PendingFlush(Some(callback))
     }
 
-    pub(super) fn answer(mut self, result: io::Result<()>) {
+    pub(super) fn complete(mut self, result: io::Result<()>) {
         if let Some(callback) = self.0.take() {
             callback.io_completed(result);
         }
     }
 }
 
-impl Drop for Waiting {
+impl Drop for PendingFlush {
     fn drop(&mut self) {
         if let Some(callback) = self.0.take() {
             callback.io_completed(Err(io::Error::other("the log was closed before this was flushed")));
@@ -33,22 +33,22 @@ impl Drop for Waiting {
 
 /// All who wait for one flush, in the order in which they came, and then the flush thread.
 pub(super) struct FlushGroup {
-    pub(super) waiting: Vec<Waiting>,
+    pub(super) pending: Vec<PendingFlush>,
     pub(super) done: SyncSender<io::Result<()>>,
 }
 
 impl raft_log::Callback for FlushGroup {
     fn send(self, result: io::Result<()>) {
-        answer_all(self.waiting, &result);
+        complete_all(self.pending, &result);
         // The flush thread may be gone only when the whole log is being dropped.
         let _ = SyncSender::send(&self.done, result);
     }
 }
 
 /// Tells everybody the same.
-pub(super) fn answer_all(waiting: Vec<Waiting>, result: &io::Result<()>) {
-    for one in waiting {
-        one.answer(match result {
+pub(super) fn complete_all(pending: Vec<PendingFlush>, result: &io::Result<()>) {
+    for one in pending {
+        one.complete(match result {
             Ok(()) => Ok(()),
             Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
         });

@@ -19,7 +19,7 @@ use super::super::error::StorageError;
 use super::flush::Job;
 use super::flush_queue::FlushQueue;
 use super::open;
-use super::pending::Waiting;
+use super::pending::PendingFlush;
 use super::shared::{LogStats, Shared};
 use super::types::{Payload, StoredLogId, StoredVote};
 use crate::raft_types::{Entry, LogId, TypeConfig, Vote};
@@ -161,7 +161,7 @@ impl RaftLogStorage<TypeConfig> for LogStore {
         I: IntoIterator<Item = Entry> + OptionalSend,
         I::IntoIter: OptionalSend,
     {
-        let waiting = Waiting::new(callback);
+        let pending = PendingFlush::new(callback);
         let mut appended = 0;
         let records = entries.into_iter().map(|entry| {
             appended += 1;
@@ -169,7 +169,7 @@ impl RaftLogStorage<TypeConfig> for LogStore {
         });
         self.shared.change(|log| log.append(records))?;
         self.shared.count_appended(appended);
-        self.queue.send(Job::Entries(waiting))
+        self.queue.send(Job::Entries(pending))
     }
 
     async fn truncate_after(&mut self, last_log_id: Option<LogId>) -> io::Result<()> {
@@ -178,14 +178,14 @@ impl RaftLogStorage<TypeConfig> for LogStore {
         if self.last_log_id().is_none_or(|last| last.index < next) {
             return Ok(());
         }
-        self.queue.send_and_wait(|answer| Job::Lower(kept, answer)).await?;
+        self.queue.send_and_wait(|answer| Job::LowerWatermark(kept, answer)).await?;
         self.shared.change(|log| log.truncate(next).map(|_| ()))
     }
 
     async fn purge(&mut self, log_id: LogId) -> io::Result<()> {
         let tail = open::tail_contradicting(&self.shared.read(), &log_id);
         if let Some(next) = tail {
-            self.queue.send_and_wait(|answer| Job::Lower(next.checked_sub(1), answer)).await?;
+            self.queue.send_and_wait(|answer| Job::LowerWatermark(next.checked_sub(1), answer)).await?;
         }
         self.shared.change(|log| open::purge(log, tail, log_id))?;
         self.queue.send(Job::Purged)

@@ -11,7 +11,6 @@ use raft_log::codeq::{Decode, Encode};
 
 use super::pending::FlushGroup;
 use crate::codec;
-use crate::domain::Command;
 use crate::raft_types::{EntryPayload, LogId, Vote};
 
 /// The types of our raft-log.
@@ -99,17 +98,7 @@ impl Payload {
         let text_bytes = match &*self.0 {
             EntryPayload::Blank => 0,
             EntryPayload::Membership(membership) => membership.nodes().count() * MEMBER_BYTES,
-            EntryPayload::Normal(Command::Campaign { campaign, .. }) => {
-                let metadata_bytes = campaign.metadata.as_ref().map_or(0, |metadata| metadata.as_str().len());
-                campaign.room.as_str().len() + campaign.contender.as_str().len() + metadata_bytes
-            }
-            EntryPayload::Normal(Command::Renew { renew, .. }) => {
-                renew.room.as_str().len() + renew.metadata.as_ref().map_or(0, |metadata| metadata.as_str().len())
-            }
-            EntryPayload::Normal(Command::Resign { resign, .. }) => resign.room.as_str().len(),
-            EntryPayload::Normal(
-                Command::Tick { .. } | Command::AnchorWallClock { .. } | Command::RaiseFencingFloor { .. },
-            ) => 0,
+            EntryPayload::Normal(command) => command.text_bytes(),
         };
         (FIXED_BYTES + text_bytes) as u64
     }

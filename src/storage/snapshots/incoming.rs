@@ -2,32 +2,19 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::super::blocking::Blocking;
 use super::super::error::StorageError;
 use super::super::files;
 use super::file::{SnapshotFile, THING, read};
+use super::temporary::TemporaryFile;
 use crate::domain::Rooms;
-
-/// A file without its name yet. It is removed with this, unless it has got one; what a crash leaves is removed at the
-/// next start.
-#[derive(Debug)]
-pub(super) struct Aside {
-    pub(super) path: PathBuf,
-}
-
-impl Drop for Aside {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
-    }
-}
 
 /// A snapshot that is on its way here. It is gone if it is dropped before it is adopted.
 #[derive(Debug)]
 pub struct IncomingSnapshot {
-    pub(super) aside: Aside,
+    pub(super) temporary: TemporaryFile,
     pub(super) file: Arc<File>,
     bytes: u64,
     blocking: Blocking,
@@ -36,14 +23,14 @@ pub struct IncomingSnapshot {
 impl IncomingSnapshot {
     /// Begins with an empty file, without a store around it.
     #[cfg(test)]
-    pub(crate) async fn create(path: PathBuf, blocking: Blocking) -> io::Result<IncomingSnapshot> {
-        IncomingSnapshot::begin(Aside { path }, blocking).await
+    pub(crate) async fn create(path: std::path::PathBuf, blocking: Blocking) -> io::Result<IncomingSnapshot> {
+        IncomingSnapshot::begin(TemporaryFile { path }, blocking).await
     }
 
-    pub(super) async fn begin(aside: Aside, blocking: Blocking) -> io::Result<IncomingSnapshot> {
-        let created = aside.path.clone();
+    pub(super) async fn begin(temporary: TemporaryFile, blocking: Blocking) -> io::Result<IncomingSnapshot> {
+        let created = temporary.path.clone();
         let file = blocking.run(move || files::create_file(&created)).await?;
-        Ok(IncomingSnapshot { aside, file: Arc::new(file), bytes: 0, blocking })
+        Ok(IncomingSnapshot { temporary, file: Arc::new(file), bytes: 0, blocking })
     }
 
     /// Appends what has come.
@@ -60,9 +47,9 @@ impl IncomingSnapshot {
 
     /// Reads what has come, and believes it only if it is a whole snapshot.
     pub async fn verify(self) -> Result<ReceivedSnapshot, StorageError> {
-        let (blocking, path) = (self.blocking, self.aside.path.clone());
+        let (blocking, path) = (self.blocking, self.temporary.path.clone());
         let verify = move || {
-            Ok(read(&self.aside.path).map(|(description, rooms)| ReceivedSnapshot {
+            Ok(read(&self.temporary.path).map(|(description, rooms)| ReceivedSnapshot {
                 incoming: self,
                 description,
                 rooms,

@@ -16,7 +16,8 @@ use super::super::data_dir::DataDir;
 use super::super::error::StorageError;
 use super::super::files;
 use super::file::{Header, MAGIC, SnapshotFile, THING, read, read_chunk, read_content, write};
-use super::incoming::{Aside, IncomingSnapshot, ReceivedSnapshot};
+use super::incoming::{IncomingSnapshot, ReceivedSnapshot};
+use super::temporary::TemporaryFile;
 use crate::codec::CodecError;
 use crate::domain::{Counters, Lease, RoomId, Rooms};
 use crate::raft_types::SnapshotMeta;
@@ -30,7 +31,7 @@ pub struct SnapshotStore {
 struct Inner {
     folder: PathBuf,
     current: Mutex<Option<SnapshotFile>>,
-    received: AtomicU64,
+    temporary_files: AtomicU64,
     dir: Arc<DataDir>,
 }
 
@@ -56,7 +57,7 @@ impl SnapshotStore {
                 }
             }
         }
-        let inner = Inner { folder, current: Mutex::new(current), received: AtomicU64::new(0), dir };
+        let inner = Inner { folder, current: Mutex::new(current), temporary_files: AtomicU64::new(0), dir };
         Ok(SnapshotStore { inner: Arc::new(inner) })
     }
 
@@ -73,25 +74,28 @@ impl SnapshotStore {
         counters: Counters,
         leases: impl ExactSizeIterator<Item = (RoomId, Lease)>,
     ) -> Result<SnapshotFile, StorageError> {
-        let aside = self.aside();
+        let temporary = self.temporary_file();
         let header =
             Header { magic: MAGIC.into(), cluster_id, meta: meta.clone(), counters, leases: leases.len() as u64 };
-        let file = write(&aside.path, &header, leases).map_err(|error| match error {
-            CodecError::Io(error) => StorageError::io(THING, "write", &aside.path)(error),
+        let file = write(&temporary.path, &header, leases).map_err(|error| match error {
+            CodecError::Io(error) => StorageError::io(THING, "write", &temporary.path)(error),
             source => StorageError::Encode { thing: THING, source },
         })?;
-        self.flush(&aside, &file)?;
-        let bytes = file.metadata().map_err(StorageError::io(THING, "write", &aside.path))?.len();
-        self.publish(&aside, SnapshotFile { path: aside.path.clone(), cluster_id, meta: meta.clone(), bytes })
+        self.flush(&temporary, &file)?;
+        let bytes = file.metadata().map_err(StorageError::io(THING, "write", &temporary.path))?.len();
+        self.publish(&temporary, SnapshotFile { path: temporary.path.clone(), cluster_id, meta: meta.clone(), bytes })
     }
 
     /// A file for a snapshot that is on its way here.
-    pub async fn receive(&self) -> io::Result<IncomingSnapshot> {
-        IncomingSnapshot::begin(self.aside(), self.blocking()).await
+    pub async fn begin_incoming(&self) -> io::Result<IncomingSnapshot> {
+        IncomingSnapshot::begin(self.temporary_file(), self.blocking()).await
     }
 
     /// The bytes of a snapshot, for a peer.
-    pub async fn send(&self, snapshot: &SnapshotFile) -> io::Result<impl Stream<Item = io::Result<Vec<u8>>> + use<>> {
+    pub async fn read_chunks(
+        &self,
+        snapshot: &SnapshotFile,
+    ) -> io::Result<impl Stream<Item = io::Result<Vec<u8>>> + use<>> {
         let (path, blocking) = (snapshot.path.clone(), self.blocking());
         let file = Arc::new(blocking.run(move || File::open(path)).await?);
         Ok(stream::try_unfold(file, move |file| async move {
@@ -107,19 +111,23 @@ impl SnapshotStore {
     }
 
     /// Where a snapshot is until it is complete.
-    fn aside(&self) -> Aside {
-        let number = self.inner.received.fetch_add(1, Ordering::Relaxed);
-        Aside { path: self.inner.folder.join(format!("incoming-{number}.tmp")) }
+    fn temporary_file(&self) -> TemporaryFile {
+        let number = self.inner.temporary_files.fetch_add(1, Ordering::Relaxed);
+        TemporaryFile { path: self.inner.folder.join(format!("incoming-{number}.tmp")) }
     }
 
-    fn flush(&self, aside: &Aside, file: &File) -> Result<(), StorageError> {
-        self.inner.dir.disk().sync_file(&aside.path, file).map_err(StorageError::io(THING, "flush", &aside.path))
+    fn flush(&self, temporary: &TemporaryFile, file: &File) -> Result<(), StorageError> {
+        self.inner.dir.disk().sync_file(&temporary.path, file).map_err(StorageError::io(
+            THING,
+            "flush",
+            &temporary.path,
+        ))
     }
 
     /// Takes over a snapshot that was received.
     pub fn adopt(&self, received: &ReceivedSnapshot) -> Result<SnapshotFile, StorageError> {
-        self.flush(&received.incoming.aside, &received.incoming.file)?;
-        self.publish(&received.incoming.aside, received.description.clone())
+        self.flush(&received.incoming.temporary, &received.incoming.file)?;
+        self.publish(&received.incoming.temporary, received.description.clone())
     }
 
     /// Whether the newest snapshot can still be read as it was written.
@@ -139,14 +147,14 @@ impl SnapshotStore {
     /// Gives a complete, flushed file its name, unless there is a newer one by now: the one who builds snapshots can
     /// be slower than the one who receives them. Says what there is from then on. The lock is held all the while, so
     /// that two who finish at once do not remove each other's.
-    fn publish(&self, aside: &Aside, mut snapshot: SnapshotFile) -> Result<SnapshotFile, StorageError> {
+    fn publish(&self, temporary: &TemporaryFile, mut snapshot: SnapshotFile) -> Result<SnapshotFile, StorageError> {
         let mut current = self.inner.current.lock();
         if let Some(newer) = current.as_ref().filter(|current| current.is_newer_than(&snapshot)) {
             return Ok(newer.clone());
         }
         let (index, raft_term) = snapshot.position();
         snapshot.path = self.inner.folder.join(format!("{index}-{raft_term}.snapshot"));
-        files::rename(THING, &aside.path, &snapshot.path, self.inner.dir.disk())?;
+        files::rename(THING, &temporary.path, &snapshot.path, self.inner.dir.disk())?;
         *current = Some(snapshot.clone());
         self.remove_older(&snapshot);
         Ok(snapshot)

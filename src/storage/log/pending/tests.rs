@@ -6,7 +6,7 @@ use super::*;
 #[tokio::test]
 async fn who_waits_hears_when_the_log_forgets_it() {
     let (answer, answered) = TypeConfig::oneshot();
-    drop(Waiting::new(IOFlushed::signal(answer)));
+    drop(PendingFlush::new(IOFlushed::signal(answer)));
     assert!(answered.await.unwrap().is_err());
 }
 
@@ -15,8 +15,8 @@ async fn all_of_a_group_hear_of_its_failure() {
     let (first, first_heard) = TypeConfig::oneshot();
     let (second, second_heard) = TypeConfig::oneshot();
     let (done, heard) = std::sync::mpsc::sync_channel(1);
-    let waiting = vec![Waiting::new(IOFlushed::signal(first)), Waiting::new(IOFlushed::signal(second))];
-    FlushGroup { waiting, done }.send(Err(io::Error::from(io::ErrorKind::StorageFull)));
+    let pending = vec![PendingFlush::new(IOFlushed::signal(first)), PendingFlush::new(IOFlushed::signal(second))];
+    FlushGroup { pending, done }.send(Err(io::Error::from(io::ErrorKind::StorageFull)));
     assert_eq!(first_heard.await.unwrap().unwrap_err().kind(), io::ErrorKind::StorageFull);
     assert_eq!(second_heard.await.unwrap().unwrap_err().kind(), io::ErrorKind::StorageFull);
     assert!(heard.recv().unwrap().is_err());

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::codec::fuzz_tests::{bounded, golden, payload_of, sealed, try_on};
+use crate::domain::Command;
 
 fn written(value: &impl Encode) -> Vec<u8> {
     let mut bytes = Vec::new();
