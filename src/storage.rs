@@ -1,19 +1,19 @@
-//! What is on disk, and what must be flushed before we answer.
+//! What a node has on disk, and what must be flushed before it answers.
 //!
 //! ```text
 //! <dir>/lock                one process at a time
 //!       identity            node id, cluster id               flushed when written
 //!       watermark           what the log has at least         flushed before a vote is answered, else each second
 //!       log/                raft log and vote (raft-log)      flushed before an append or a vote is answered
-//!       leases/             the state (sled)                  flushed only on demand; log and snapshot can remake it
-//!       snapshots/          the state at one log position     flushed before raft hears of it, and purges the log
-//!       quarantine-<time>/  databases that were damaged
-//!       reserve             space for a start on a full disk
+//!       leases/             the state (sled)                  flushed before a snapshot; log and snapshot can remake it
+//!       snapshots/          the state at one log position     flushed before openraft hears of it and purges the log
+//!       quarantine-<time>/  damaged copies of leases/, at most two
+//!       reserve             4 MiB, freed to start on a full disk
 //! ```
 //!
-//! The log, its vote and the newest snapshot are the truth. A node that finds them damaged or shortened must not
-//! take part under its old identity; [`StorageError::Damaged`] says so. The database of leases is a cache of
-//! them, and is remade when it is damaged, behind the log's purged part, or ahead of the log's end.
+//! The log, its vote and the newest snapshot are the truth. If a node finds them damaged or shortened, it must not
+//! take part under its old identity, and [`StorageError::Damaged`] says so. The lease database is a cache of them.
+//! It is remade if it is damaged, behind the purged part of the log, or ahead of the log's end.
 
 mod blocking;
 mod config;

@@ -1,18 +1,19 @@
-//! A thread for work that blocks.
+//! Where blocking work runs: on a thread of its own, or at once.
 
 use std::io;
 
-/// Where work that blocks is done.
+/// Where blocking work runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blocking {
-    /// On threads of its own, so that it holds nothing up.
+    /// On tokio's threads for blocking work, so that it delays no other task.
     OnThreads,
-    /// At once, by the caller. In a simulation time stands still meanwhile, and no thread changes the order of things.
+    /// At once, in the caller's task. A simulation needs this: its time stands still during the work, and no other
+    /// thread changes the order of events.
     AtOnce,
 }
 
 impl Blocking {
-    /// Does the work.
+    /// Runs the work and returns its result.
     pub async fn run<T: Send + 'static>(self, work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
         match self {
             Blocking::OnThreads => tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?,

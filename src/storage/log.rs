@@ -1,4 +1,7 @@
-//! The raft log and the vote: [`store`] is what openraft sees, [`flush`] is the task that writes.
+//! The raft log and the vote, stored by the crate raft-log.
+//!
+//! An append goes from [`store`], which openraft calls, through [`flush_queue`] to the task in [`flush`], which writes
+//! to the disk. The [`watermark`] shows at the next start whether the log has lost something.
 
 mod flush;
 mod flush_queue;

@@ -1,4 +1,4 @@
-//! Opening a data directory, part by part.
+//! Opens a data directory: identity, log, snapshots and state, and the state to start from.
 
 use std::sync::Arc;
 
@@ -14,21 +14,21 @@ use crate::random::Random;
 
 /// Everything that a node has on disk.
 pub struct Storage {
-    /// Who this node is.
+    /// The node id, and the cluster that the node belongs to.
     pub identity: Identity,
     /// The raft log and the vote.
     pub log: LogStore,
-    /// The replicated state.
+    /// The database of the replicated state.
     pub state: StateStore,
-    /// The snapshots.
+    /// The newest snapshot, and new ones.
     pub snapshots: SnapshotStore,
     /// The state to start from.
     pub recovered: Recovered,
-    /// The directory, locked for as long as any part of this is in use.
+    /// The directory. It stays locked while any part of this is in use.
     pub lock: Arc<DataDir>,
 }
 
-/// Opens a data directory, or makes one.
+/// Opens a data directory, or creates it. A start on a full disk can use the reserve.
 pub fn open(config: StorageConfig, random: &dyn Random) -> Result<Storage, StorageError> {
     let dir = Arc::new(DataDir::open(&config)?);
     let identity = Identity::load_or_create(dir.clone(), &config.name, random)?;

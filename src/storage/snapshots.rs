@@ -1,13 +1,16 @@
-//! Snapshots: one file each, which is also what a peer is sent and what a backup is.
+//! Snapshots. Each is one file, which is also sent to peers and can be kept as a backup.
 //!
 //! ```text
 //! <index>-<raft term>.snapshot = header frame | one frame per lease, in room order | SHA-256 of all before
 //! ```
 //!
-//! A file of that name is complete: it is written or received under another one, flushed, and renamed. Only then
-//! may openraft hear of it, because it purges the log that the snapshot stands for.
+//! A file with such a name is complete. It is written or received under a temporary name, flushed, and renamed. Only
+//! then may openraft learn of it, because openraft then purges the entries that the snapshot covers.
 //!
-//! All functions here block, for as long as it takes to read or write the whole state.
+//! A snapshot from a peer is first an [`IncomingSnapshot`]. If its content is right, it becomes a [`ReceivedSnapshot`].
+//! If openraft wants it, it becomes a [`SnapshotFile`].
+//!
+//! Functions here that are not `async` block, for as long as it takes to read or write the whole state.
 
 mod file;
 mod incoming;

@@ -6,7 +6,7 @@ use super::*;
 use crate::random::SystemRandom;
 
 #[test]
-fn a_cluster_that_could_not_be_stored_is_not_known_and_can_be_stored_later() {
+fn a_cluster_that_could_not_be_stored_is_not_kept_in_memory_and_can_be_stored_later() {
     let folder = tempfile::tempdir().unwrap();
     let disk = Arc::new(UnflushedDisk::default());
     let config = StorageConfig { disk: disk.clone(), ..StorageConfig::new(folder.path().join("data"), "n1") };
@@ -17,7 +17,7 @@ fn a_cluster_that_could_not_be_stored_is_not_known_and_can_be_stored_later() {
 
     disk.fails_next.store(true, Ordering::Relaxed);
     identity.set_cluster_id(cluster).unwrap_err();
-    assert_eq!(identity.cluster_id(), None, "the next message from this cluster asks for it again");
+    assert_eq!(identity.cluster_id(), None, "the next message of this cluster makes the node store it again");
     assert_eq!(load().cluster_id(), None);
     identity.set_cluster_id(cluster).unwrap();
     assert_eq!((identity.cluster_id(), load().cluster_id()), (Some(cluster), Some(cluster)));

@@ -1,4 +1,4 @@
-//! Who waits for a flush, and what raft-log calls when it is done.
+//! The callbacks that wait for a flush.
 
 use std::io;
 use std::sync::mpsc::SyncSender;
@@ -7,8 +7,8 @@ use openraft::storage::IOFlushed;
 
 use crate::raft_types::TypeConfig;
 
-/// Somebody in openraft who waits for entries to be flushed. It hears of success, of failure, and of being
-/// forgotten: raft-log drops what waits behind a failed flush, and openraft would wait for ever.
+/// A callback of openraft that waits for its entries to be flushed. It gets exactly one result, even if this is dropped:
+/// raft-log drops what is queued behind a failed flush, and openraft would otherwise wait forever.
 pub(super) struct PendingFlush(Option<IOFlushed<TypeConfig>>);
 
 impl PendingFlush {
@@ -31,7 +31,7 @@ impl Drop for PendingFlush {
     }
 }
 
-/// All who wait for one flush, in the order in which they came, and then the flush thread.
+/// All callbacks of one flush, oldest first. The flush task gets the result after them.
 pub(super) struct FlushGroup {
     pub(super) pending: Vec<PendingFlush>,
     pub(super) done: SyncSender<io::Result<()>>,
@@ -40,12 +40,12 @@ pub(super) struct FlushGroup {
 impl raft_log::Callback for FlushGroup {
     fn send(self, result: io::Result<()>) {
         complete_all(self.pending, &result);
-        // The flush thread may be gone only when the whole log is being dropped.
+        // Sending fails only if the flush task has ended, which means that the whole log is being dropped.
         let _ = SyncSender::send(&self.done, result);
     }
 }
 
-/// Tells everybody the same.
+/// Gives every callback the same result.
 pub(super) fn complete_all(pending: Vec<PendingFlush>, result: &io::Result<()>) {
     for one in pending {
         one.complete(match result {

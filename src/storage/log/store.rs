@@ -1,8 +1,8 @@
-//! The raft log and the vote, in raft-log.
+//! The raft log and the vote, as openraft uses them.
 //!
 //! Nothing is reported as stored before it is flushed: a vote lost in a power cut could make two raft leaders in
-//! one raft term. After the first failure nothing more is written: what is in memory is then ahead of the disk,
-//! so the process has to end.
+//! one raft term. After the first failure nothing more is written, and the process has to end, because its memory is
+//! ahead of the disk.
 
 use std::fmt::Debug;
 use std::io;
@@ -24,20 +24,20 @@ use super::shared::{LogStats, Shared};
 use super::types::{Payload, StoredLogId, StoredVote};
 use crate::raft_types::{Entry, LogId, TypeConfig, Vote};
 
-/// What one read for a peer may take. It bounds the memory of a raft message; the message itself may be larger.
+/// The limit of one read for a peer, in bytes. It limits the memory of a raft message. One large entry may exceed it.
 const READ_BYTES_MAX: u64 = 1 << 20;
 
-/// The raft log of this node. Clones share it; dropping the last one closes it, and waits until it is flushed.
+/// The raft log of this node. Clones share it. Dropping the last one flushes and closes the log, and waits for that.
 #[derive(Clone)]
 pub struct LogStore {
-    // The first field: the flush task ends before the log is closed.
+    // The first field, so that the flush task ends before the log is closed.
     queue: Arc<FlushQueue>,
     shared: Arc<Shared>,
 }
 
 impl LogStore {
-    /// Opens the log and compares it with its watermark. `snapshot` is the newest snapshot's last entry: where a
-    /// crash has come between a snapshot's arrival and the purge that it calls for, the purge is made up for.
+    /// Opens the log and compares it with its watermark. `snapshot` is the last entry of the newest snapshot: if a crash
+    /// came after a snapshot arrived and before the log was purged, the log is purged now.
     pub(in crate::storage) fn open(
         dir: Arc<DataDir>,
         chunk_bytes: usize,
@@ -51,18 +51,18 @@ impl LogStore {
         Ok(LogStore { queue: Arc::new(queue), shared })
     }
 
-    /// Returns once the log has failed, with the reason. Raft hears of it when it writes next; until then it would go on
-    /// as if this node could store what it is sent.
+    /// Returns the reason once the log has failed. openraft learns of a failure only at its next write. Until then it
+    /// would behave as if this node could store entries.
     pub async fn failed(&self) -> StorageError {
         self.shared.failed().await
     }
 
-    /// What the log has done since it was opened.
+    /// The counters since the log was opened.
     pub fn stats(&self) -> LogStats {
         self.shared.stats()
     }
 
-    /// The last entry, or the last purged one if there is none.
+    /// The last entry. If the log has no entries, the last one that was purged.
     pub fn last_log_id(&self) -> Option<LogId> {
         self.shared.read().log_state().last().map(|id| id.0)
     }
@@ -72,7 +72,7 @@ impl LogStore {
         self.shared.read().log_state().purged().map(|id| id.0)
     }
 
-    /// Whether the entry of this id was ever here: it is in the log, or is the last one purged.
+    /// Whether this entry is in the log, or is the last one that was purged.
     pub(in crate::storage) fn has(&self, log_id: &LogId) -> bool {
         open::log_id_at(&self.shared.read(), log_id.index) == Some(*log_id)
     }
@@ -137,18 +137,17 @@ impl RaftLogStorage<TypeConfig> for LogStore {
 
     async fn save_vote(&mut self, vote: &Vote) -> io::Result<()> {
         self.shared.change(|log| log.save_vote(StoredVote(*vote)))?;
-        self.queue.send_and_wait(|answer| Job::Vote(*vote, answer)).await
+        self.queue.send_and_wait(|done| Job::Vote(*vote, done)).await
     }
 
-    /// Best effort, and not flushed: the next append carries it.
+    /// Not flushed, because openraft can do without it. The next flush of an append includes it.
     async fn save_committed(&mut self, committed: Option<LogId>) -> io::Result<()> {
         let Some(committed) = committed.map(StoredLogId) else { return Ok(()) };
         self.shared.change(|log| {
             let state = log.log_state();
-            // raft-log takes an id that isn't newer, or that the log doesn't reach, for an error, and openraft
-            // takes an error for the end.
-            let is_news = Some(&committed) > state.committed() && Some(&committed) <= state.last();
-            if is_news { log.commit(committed).map(|_| ()) } else { Ok(()) }
+            // raft-log returns an error if the id isn't newer, or is beyond the log's end. openraft would then stop.
+            let is_next = Some(&committed) > state.committed() && Some(&committed) <= state.last();
+            if is_next { log.commit(committed).map(|_| ()) } else { Ok(()) }
         })
     }
 
@@ -178,14 +177,14 @@ impl RaftLogStorage<TypeConfig> for LogStore {
         if self.last_log_id().is_none_or(|last| last.index < next) {
             return Ok(());
         }
-        self.queue.send_and_wait(|answer| Job::LowerWatermark(kept, answer)).await?;
+        self.queue.send_and_wait(|done| Job::LowerWatermark(kept, done)).await?;
         self.shared.change(|log| log.truncate(next).map(|_| ()))
     }
 
     async fn purge(&mut self, log_id: LogId) -> io::Result<()> {
         let tail = open::tail_contradicting(&self.shared.read(), &log_id);
         if let Some(next) = tail {
-            self.queue.send_and_wait(|answer| Job::LowerWatermark(next.checked_sub(1), answer)).await?;
+            self.queue.send_and_wait(|done| Job::LowerWatermark(next.checked_sub(1), done)).await?;
         }
         self.shared.change(|log| open::purge(log, tail, log_id))?;
         self.queue.send(Job::Purged)

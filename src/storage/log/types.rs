@@ -1,8 +1,8 @@
-//! What raft-log stores for us, as bytes.
+//! The records of the log, as bytes.
 //!
-//! raft-log takes an `UnexpectedEof` in its last file for a write that a crash cut off, and drops the record.
-//! So nothing here may run over the end because of a damaged byte: ids have a fixed size, and the length of a
-//! payload has a checksum of its own (`codec`).
+//! If a decoder returns `UnexpectedEof` in the last file, raft-log assumes that a crash cut off the write, and drops the
+//! record. So a damaged byte must never cause that error. Therefore ids have a fixed size, and the length of a payload
+//! has a checksum of its own (`codec`).
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::pending::FlushGroup;
 use crate::codec;
 use crate::raft_types::{EntryPayload, LogId, Vote};
 
-/// The types of our raft-log.
+/// Tells raft-log which types it stores.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct LogTypes;
 
@@ -73,7 +73,10 @@ impl Decode for StoredVote {
         match committed {
             [0] => Ok(StoredVote(Vote::new(raft_term, voted_for))),
             [1] => Ok(StoredVote(Vote::new_committed(raft_term, voted_for))),
-            [other] => Err(io::Error::new(io::ErrorKind::InvalidData, format!("a vote with a flag of {other}"))),
+            [other] => Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("a vote has the flag {other}, which is neither 0 nor 1"),
+            )),
         }
     }
 }
@@ -84,14 +87,14 @@ fn read_u64(mut r: impl Read) -> io::Result<u64> {
     Ok(u64::from_be_bytes(bytes))
 }
 
-/// What an entry carries. raft-log's cache clones it, so it is shared.
+/// The content of an entry. It is shared, because raft-log's cache clones it.
 #[derive(Debug, Clone)]
 pub(super) struct Payload(pub(super) Arc<EntryPayload>);
 
 impl Payload {
-    /// About how much memory and how many bytes on the wire this takes.
+    /// About how many bytes this takes in memory and on the wire.
     pub(super) fn approximate_bytes(&self) -> u64 {
-        /// Numbers, hashes, tags and checksums; an entry of 64 bytes of text takes about 180.
+        /// Numbers, hashes, tags and checksums. An entry with 64 bytes of text takes about 180.
         const FIXED_BYTES: usize = 128;
         /// A member's id, name and two addresses.
         const MEMBER_BYTES: usize = 256;

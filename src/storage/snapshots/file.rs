@@ -1,4 +1,4 @@
-//! One snapshot file: how it is written, and how it is read and checked.
+//! The format of a snapshot file: writes one, and reads and checks one.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -21,13 +21,13 @@ const DIGEST_BYTES: u64 = 32;
 /// A complete snapshot on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotFile {
-    /// Where it is. A newer snapshot removes it; who holds the file open can still read it.
+    /// Its path. The file is removed when there is a newer snapshot, but whoever has it open can still read it.
     pub path: PathBuf,
-    /// The cluster that it is of.
+    /// The cluster whose state it has.
     pub cluster_id: Option<Uuid>,
-    /// What it covers.
+    /// The last entry and the membership that it covers.
     pub meta: SnapshotMeta,
-    /// Its size.
+    /// The size of the file.
     pub bytes: u64,
 }
 
@@ -45,7 +45,7 @@ impl SnapshotFile {
         self.meta.last_log_id > other.meta.last_log_id
     }
 
-    /// The index and the raft term of the last entry that it covers.
+    /// Index and raft term of the last entry that it covers, as in the file's name.
     pub(super) fn position(&self) -> (u64, u64) {
         self.meta.last_log_id.map_or((0, 0), |id| (id.index, id.leader_id.term))
     }
@@ -63,13 +63,13 @@ pub(super) fn write(
         codec::write_to(&lease, &mut hashing)?;
         written += 1;
     }
-    assert_eq!(written, header.leases, "an iterator of exact size gives as many leases as it said");
+    assert_eq!(written, header.leases, "an ExactSizeIterator yields as many leases as its length");
     let digest = hashing.hash.finalize();
     hashing.inner.write_all(&digest)?;
     Ok(hashing.inner.into_inner().map_err(io::IntoInnerError::into_error)?)
 }
 
-/// Reads a snapshot whole, and believes it only then.
+/// Reads a whole snapshot and checks it.
 pub(super) fn read(path: &Path) -> Result<(SnapshotFile, Rooms), StorageError> {
     let (snapshot, counters, leases) = read_content(path)?;
     Ok((snapshot, Rooms::restore(counters, leases)))
@@ -87,12 +87,12 @@ pub(super) fn read_content(path: &Path) -> Result<Content, StorageError> {
     for _ in 0..header.leases {
         let lease: (RoomId, Lease) = codec::read_from(&mut hashing).map_err(StorageError::decode(THING, path))?;
         if leases.last().is_some_and(|(before, _)| *before >= lease.0) {
-            return Err(damaged("its rooms are not in order"));
+            return Err(damaged("its rooms are not in ascending order"));
         }
         leases.push(lease);
     }
     if hashing.inner.limit() > 0 {
-        return Err(damaged("it goes on after its last lease"));
+        return Err(damaged("it has more data after its last lease"));
     }
     let mut digest = [0; DIGEST_BYTES as usize];
     hashing.inner.into_inner().read_exact(&mut digest).map_err(StorageError::io(THING, "read", path))?;
@@ -114,10 +114,14 @@ fn open(path: &Path) -> Result<(File, u64), StorageError> {
 
 fn read_header(reader: &mut impl Read, path: &Path) -> Result<Header, StorageError> {
     let header: Header = codec::read_from(reader).map_err(StorageError::decode(THING, path))?;
-    if header.magic == MAGIC { Ok(header) } else { Err(StorageError::damaged(THING, path, "it is of another kind")) }
+    if header.magic == MAGIC {
+        Ok(header)
+    } else {
+        Err(StorageError::damaged(THING, path, "it is not a snapshot of quorate"))
+    }
 }
 
-/// How much of a snapshot is read or sent at a time.
+/// How many bytes of a snapshot are read and sent at a time.
 const CHUNK_BYTES: usize = 64 << 10;
 
 pub(super) fn read_chunk(mut file: &File) -> io::Result<Vec<u8>> {
@@ -127,7 +131,7 @@ pub(super) fn read_chunk(mut file: &File) -> io::Result<Vec<u8>> {
     Ok(chunk)
 }
 
-/// Passes bytes through and hashes them on the way.
+/// A reader or writer that also hashes every byte.
 struct Hashing<T> {
     inner: T,
     hash: Sha256,

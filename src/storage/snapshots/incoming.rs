@@ -1,4 +1,4 @@
-//! A snapshot from a peer, from its first byte until it is this node's own or is not wanted.
+//! A snapshot from a peer, while it arrives and until it is adopted.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use super::file::{SnapshotFile, THING, read};
 use super::temporary::TemporaryFile;
 use crate::domain::Rooms;
 
-/// A snapshot that is on its way here. It is gone if it is dropped before it is adopted.
+/// A snapshot that is arriving. Its file is removed if this is dropped.
 #[derive(Debug)]
 pub struct IncomingSnapshot {
     pub(super) temporary: TemporaryFile,
@@ -21,31 +21,32 @@ pub struct IncomingSnapshot {
 }
 
 impl IncomingSnapshot {
-    /// Begins with an empty file, without a store around it.
+    /// Creates an empty file at this path, without a store.
     #[cfg(test)]
     pub(crate) async fn create(path: std::path::PathBuf, blocking: Blocking) -> io::Result<IncomingSnapshot> {
         IncomingSnapshot::begin(TemporaryFile { path }, blocking).await
     }
 
+    /// Creates the temporary file, which is empty.
     pub(super) async fn begin(temporary: TemporaryFile, blocking: Blocking) -> io::Result<IncomingSnapshot> {
         let created = temporary.path.clone();
         let file = blocking.run(move || files::create_file(&created)).await?;
         Ok(IncomingSnapshot { temporary, file: Arc::new(file), bytes: 0, blocking })
     }
 
-    /// Appends what has come.
+    /// Appends bytes that have arrived.
     pub async fn write(&mut self, chunk: Vec<u8>) -> io::Result<()> {
         self.bytes += chunk.len() as u64;
         let file = self.file.clone();
         self.blocking.run(move || (&*file).write_all(&chunk)).await
     }
 
-    /// How much has come.
+    /// How many bytes have arrived.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Reads what has come, and believes it only if it is a whole snapshot.
+    /// Reads the file and checks that it is a whole snapshot.
     pub async fn verify(self) -> Result<ReceivedSnapshot, StorageError> {
         let (blocking, path) = (self.blocking, self.temporary.path.clone());
         let verify = move || {
@@ -59,8 +60,8 @@ impl IncomingSnapshot {
     }
 }
 
-/// A snapshot from a peer that was read whole. Raft need not want it: its file is gone if this is dropped before it
-/// is adopted.
+/// A whole snapshot from a peer. openraft may not want it, so its file is removed if this is dropped before it is
+/// adopted.
 #[derive(Debug)]
 pub struct ReceivedSnapshot {
     pub(super) incoming: IncomingSnapshot,
@@ -69,12 +70,12 @@ pub struct ReceivedSnapshot {
 }
 
 impl ReceivedSnapshot {
-    /// What it says about itself.
+    /// Which cluster and entries it covers, and its size.
     pub fn description(&self) -> &SnapshotFile {
         &self.description
     }
 
-    /// The state in it.
+    /// The replicated state that it contains.
     pub fn rooms(&self) -> &Rooms {
         &self.rooms
     }

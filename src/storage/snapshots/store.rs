@@ -1,4 +1,4 @@
-//! The snapshots of this node: which is the newest, and how a finished one gets its name.
+//! The snapshots of this node: finds the newest at the start, writes and adopts new ones, removes older ones.
 
 use std::fs::File;
 use std::io;
@@ -36,7 +36,7 @@ struct Inner {
 }
 
 impl SnapshotStore {
-    /// Reads every snapshot that is there. A damaged one is passed over: an older one, or the log, may do.
+    /// Reads every snapshot in the folder. A damaged one is skipped, because an older one or the log may be enough.
     pub(in crate::storage) fn open(dir: Arc<DataDir>) -> Result<SnapshotStore, StorageError> {
         let folder = dir.folder(THING, "snapshots")?;
         let mut current: Option<SnapshotFile> = None;
@@ -51,7 +51,7 @@ impl SnapshotStore {
                     }
                     Ok(_) => {}
                     Err(error @ StorageError::Damaged { .. }) => {
-                        warn!(%error, "passing over a damaged snapshot");
+                        warn!(%error, "a damaged snapshot is skipped");
                     }
                     Err(error) => return Err(error),
                 }
@@ -61,12 +61,14 @@ impl SnapshotStore {
         Ok(SnapshotStore { inner: Arc::new(inner) })
     }
 
-    /// The newest snapshot. It was read whole when the store was opened, or written since.
+    /// The newest snapshot. It was checked when the store was opened, or written since.
     pub fn current(&self) -> Option<SnapshotFile> {
         self.inner.current.lock().clone()
     }
 
-    /// Writes a snapshot, and removes older ones. The leases come ordered by room.
+    /// Writes a snapshot, and removes older ones. The leases must be in ascending order of their rooms.
+    ///
+    /// Returns the newest snapshot. That is another one if a newer one was received during the write.
     pub fn write(
         &self,
         cluster_id: Option<Uuid>,
@@ -86,12 +88,12 @@ impl SnapshotStore {
         self.publish(&temporary, SnapshotFile { path: temporary.path.clone(), cluster_id, meta: meta.clone(), bytes })
     }
 
-    /// A file for a snapshot that is on its way here.
+    /// Creates an empty file for a snapshot from a peer.
     pub async fn begin_incoming(&self) -> io::Result<IncomingSnapshot> {
         IncomingSnapshot::begin(self.temporary_file(), self.blocking()).await
     }
 
-    /// The bytes of a snapshot, for a peer.
+    /// Reads the bytes of a snapshot, to send them to a peer.
     pub async fn read_chunks(
         &self,
         snapshot: &SnapshotFile,
@@ -105,12 +107,12 @@ impl SnapshotStore {
         }))
     }
 
-    /// Where work on snapshots is done, since all of it blocks.
+    /// Where the blocking work on snapshots runs.
     pub fn blocking(&self) -> Blocking {
         self.inner.dir.disk().blocking()
     }
 
-    /// Where a snapshot is until it is complete.
+    /// A new name for a snapshot that is not complete yet.
     fn temporary_file(&self) -> TemporaryFile {
         let number = self.inner.temporary_files.fetch_add(1, Ordering::Relaxed);
         TemporaryFile { path: self.inner.folder.join(format!("incoming-{number}.tmp")) }
@@ -124,29 +126,30 @@ impl SnapshotStore {
         ))
     }
 
-    /// Takes over a snapshot that was received.
+    /// Flushes and publishes a snapshot from a peer. Returns the newest snapshot.
     pub fn adopt(&self, received: &ReceivedSnapshot) -> Result<SnapshotFile, StorageError> {
         self.flush(&received.incoming.temporary, &received.incoming.file)?;
         self.publish(&received.incoming.temporary, received.description.clone())
     }
 
-    /// Whether the newest snapshot can still be read as it was written.
+    /// Reads the newest snapshot, and fails if it is damaged.
     pub fn check_current(&self) -> Result<(), StorageError> {
         let Some(current) = self.current() else { return Ok(()) };
         let checked = read_content(&current.path).map(|_| ());
-        // One that was replaced meanwhile says nothing about its successor.
+        // If it was replaced during the check, its result says nothing about the new one.
         if self.current().as_ref() == Some(&current) { checked } else { Ok(()) }
     }
 
-    /// The state in a snapshot.
+    /// Reads the state in a snapshot.
     pub fn load(&self, snapshot: &SnapshotFile) -> Result<(SnapshotMeta, Rooms), StorageError> {
         let (found, rooms) = read(&snapshot.path)?;
         Ok((found.meta, rooms))
     }
 
-    /// Gives a complete, flushed file its name, unless there is a newer one by now: the one who builds snapshots can
-    /// be slower than the one who receives them. Says what there is from then on. The lock is held all the while, so
-    /// that two who finish at once do not remove each other's.
+    /// Renames a complete, flushed file to its final name, and returns the newest snapshot.
+    ///
+    /// If there is a newer snapshot by now, the file is not published: building one can take longer than receiving one.
+    /// The lock is kept during all of this, so that two snapshots that finish at once don't remove each other.
     fn publish(&self, temporary: &TemporaryFile, mut snapshot: SnapshotFile) -> Result<SnapshotFile, StorageError> {
         let mut current = self.inner.current.lock();
         if let Some(newer) = current.as_ref().filter(|current| current.is_newer_than(&snapshot)) {
@@ -160,7 +163,7 @@ impl SnapshotStore {
         Ok(snapshot)
     }
 
-    /// Frees the space of older snapshots, damaged ones among them. One that stays costs space, nothing else.
+    /// Removes older snapshots, including damaged ones. If that fails, they only take space.
     fn remove_older(&self, kept: &SnapshotFile) {
         let (index, raft_term) = kept.position();
         for name in files::names_in(THING, &self.inner.folder).unwrap_or_default() {
@@ -169,13 +172,13 @@ impl SnapshotStore {
             }
             let path = self.inner.folder.join(name);
             if let Err(error) = std::fs::remove_file(&path) {
-                warn!(path = %path.display(), %error, "an old snapshot could not be removed");
+                warn!(path = %path.display(), %error, "an old snapshot could not be removed; it only takes space, and is tried again after the next snapshot");
             }
         }
     }
 }
 
-/// The index and the raft term in the name of a snapshot.
+/// Index and raft term in the name of a snapshot.
 fn position_in(name: &str) -> Option<(u64, u64)> {
     let (index, raft_term) = name.strip_suffix(".snapshot")?.split_once('-')?;
     Some((index.parse().ok()?, raft_term.parse().ok()?))

@@ -4,14 +4,14 @@ use raft_log::Callback;
 use super::*;
 
 #[tokio::test]
-async fn who_waits_hears_when_the_log_forgets_it() {
+async fn a_callback_that_is_dropped_gets_an_error() {
     let (answer, answered) = TypeConfig::oneshot();
     drop(PendingFlush::new(IOFlushed::signal(answer)));
     assert!(answered.await.unwrap().is_err());
 }
 
 #[tokio::test]
-async fn all_of_a_group_hear_of_its_failure() {
+async fn every_callback_of_a_group_gets_its_failure() {
     let (first, first_heard) = TypeConfig::oneshot();
     let (second, second_heard) = TypeConfig::oneshot();
     let (done, heard) = std::sync::mpsc::sync_channel(1);

@@ -8,7 +8,7 @@ fn encoded(value: &impl Encode) -> Vec<u8> {
 }
 
 #[test]
-fn ids_have_a_fixed_size_and_are_read_back() {
+fn ids_have_a_fixed_size_and_can_be_read_again() {
     for (raft_term, index) in [(0, 0), (1, 2), (u64::MAX, u64::MAX)] {
         let log_id = StoredLogId(LogId { leader_id: raft_term.into(), index });
         let bytes = encoded(&log_id);
@@ -23,14 +23,14 @@ fn ids_have_a_fixed_size_and_are_read_back() {
 }
 
 #[test]
-fn a_vote_with_an_impossible_flag_is_damage() {
+fn a_vote_with_an_invalid_flag_is_damaged() {
     let mut bytes = encoded(&StoredVote(Vote::new(1, 2)));
     bytes[16] = 2;
     assert_eq!(StoredVote::decode(&bytes[..]).unwrap_err().kind(), io::ErrorKind::InvalidData);
 }
 
 #[test]
-fn a_payload_with_a_damaged_length_is_no_torn_tail() {
+fn a_payload_with_a_damaged_length_is_not_taken_for_a_write_cut_off() {
     let bytes = encoded(&Payload(Arc::new(EntryPayload::Blank)));
     for bit in 0..9 * 8 {
         let mut damaged = bytes.clone();
