@@ -49,7 +49,7 @@ impl DataDir {
         &self.path
     }
 
-    /// Flushes what is written in this directory.
+    /// Flushes files and folders of this directory.
     pub(super) fn disk(&self) -> &dyn Disk {
         &*self.disk
     }
@@ -79,7 +79,10 @@ impl DataDir {
     pub(super) fn take_reserve(&self) {
         let path = self.join("reserve");
         if let Err(error) = write_reserve(&path) {
-            warn!(path = %path.display(), %error, "the reserve file could not be written; if the disk is nearly full, free some space");
+            warn!(
+                path = %path.display(), %error,
+                "the reserve file could not be written; if the disk is nearly full, free some space"
+            );
             // A part of the reserve would only take the space that is left.
             let _ = std::fs::remove_file(&path);
         }

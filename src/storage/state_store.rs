@@ -2,8 +2,8 @@
 //!
 //! It is a cache of the raft log and the newest snapshot, so that a start need not replay everything. sled's own flush
 //! is not reliable: a power cut lost every record that it called flushed. So the state is used only if its digest shows
-//! that every byte is right. Otherwise the database is moved away and made anew. After the start, no state is read from
-//! the database.
+//! that every byte is right. Otherwise the database is moved away, and a new one is made. After the start, no state is
+//! read from it.
 //!
 //! All records are in one tree, because a batch is atomic only within a tree. The key `m` has the [`StateMeta`], and
 //! `l` followed by a room has that room's lease.
@@ -66,8 +66,8 @@ enum OpenFailure {
 }
 
 impl StateStore {
-    /// Opens the database and reads it whole. If it is damaged, it is moved away and replaced by an empty one. The state
-    /// of an empty database is `None`.
+    /// Opens the database and reads it whole. If it is damaged, it is moved away and replaced by an empty one. An empty
+    /// database has the state `None`.
     pub(super) fn open(dir: Arc<DataDir>) -> Result<(StateStore, Option<(Rooms, StateMeta)>), StorageError> {
         let path = dir.join("leases");
         remove_unfinished_snapshots(&path)?;
@@ -77,7 +77,10 @@ impl StateStore {
             Err(OpenFailure::Damaged(why)) => why,
         };
         let moved_to = quarantine(&dir, &path)?;
-        warn!(%why, path = %moved_to.display(), "the lease database was damaged and has been moved away; it is made anew from snapshot and log");
+        warn!(
+            %why, path = %moved_to.display(),
+            "the lease database was damaged and has been moved away; a new one is made from snapshot and log"
+        );
         match open_and_read(&path) {
             Ok((db, state)) => Ok((StateStore::of(db, path, dir), state)),
             Err(OpenFailure::Io(error)) => Err(StorageError::io(THING, "open", &path)(error)),
@@ -140,7 +143,10 @@ impl Drop for Inner {
         let db = self.db.take();
         // sled writes what it still has in memory, and panics if it can't. The log and the snapshot have that data too.
         if let Err(why) = unless_it_panics(|| drop(db)) {
-            warn!(%why, path = %self.path.display(), "the lease database was not closed properly; nothing acknowledged is lost");
+            warn!(
+                %why, path = %self.path.display(),
+                "the lease database was not closed properly; nothing acknowledged is lost"
+            );
         }
     }
 }

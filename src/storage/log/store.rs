@@ -36,8 +36,8 @@ pub struct LogStore {
 }
 
 impl LogStore {
-    /// Opens the log and compares it with its watermark. `snapshot` is the last entry of the newest snapshot: if a crash
-    /// came after a snapshot arrived and before the log was purged, the log is purged now.
+    /// Opens the log and compares it with its watermark. `snapshot` is the last entry of the newest snapshot. If a
+    /// crash came after that snapshot arrived and before the log was purged, the log is purged now.
     pub(in crate::storage) fn open(
         dir: Arc<DataDir>,
         chunk_bytes: usize,

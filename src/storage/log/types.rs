@@ -1,8 +1,8 @@
 //! The records of the log, as bytes.
 //!
-//! If a decoder returns `UnexpectedEof` in the last file, raft-log assumes that a crash cut off the write, and drops the
-//! record. So a damaged byte must never cause that error. Therefore ids have a fixed size, and the length of a payload
-//! has a checksum of its own (`codec`).
+//! If a decoder returns `UnexpectedEof` in the last file, raft-log assumes that a crash cut off the write, and drops
+//! the record. So a damaged byte must never cause that error: ids have a fixed size, and the length of a payload has a
+//! checksum of its own (`codec`).
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;

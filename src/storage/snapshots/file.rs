@@ -21,7 +21,7 @@ const DIGEST_BYTES: u64 = 32;
 /// A complete snapshot on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotFile {
-    /// Its path. The file is removed when there is a newer snapshot, but whoever has it open can still read it.
+    /// Its path. The file is removed when there is a newer snapshot, but a reader that has it open can go on.
     pub path: PathBuf,
     /// The cluster whose state it has.
     pub cluster_id: Option<Uuid>,

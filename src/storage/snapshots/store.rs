@@ -50,8 +50,9 @@ impl SnapshotStore {
                         current = Some(found);
                     }
                     Ok(_) => {}
-                    Err(error @ StorageError::Damaged { .. }) => {
-                        warn!(%error, "a damaged snapshot is skipped");
+                    // Not the error's own text, which tells the operator to give up the whole data directory.
+                    Err(StorageError::Damaged { path, why, .. }) => {
+                        warn!(path = %path.display(), why, "a damaged snapshot is skipped");
                     }
                     Err(error) => return Err(error),
                 }
@@ -172,7 +173,10 @@ impl SnapshotStore {
             }
             let path = self.inner.folder.join(name);
             if let Err(error) = std::fs::remove_file(&path) {
-                warn!(path = %path.display(), %error, "an old snapshot could not be removed; it only takes space, and is tried again after the next snapshot");
+                warn!(
+                    path = %path.display(), %error,
+                    "an old snapshot could not be removed; it only takes space, and the next snapshot tries again"
+                );
             }
         }
     }
