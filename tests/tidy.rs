@@ -328,7 +328,7 @@ fn imports_only_go_down() {
     }
     for (path, text) in [
         ("service/forward.rs", "use crate::{domain::Room, service::secrets, peer};"),
-        ("storage/log_store.rs", "use super::error::StorageError;"),
+        ("storage/log/store.rs", "use super::super::error::StorageError;"),
         ("client/caller.rs", "use crate::{wire, client::error, random, domain::RoomId};"),
         ("codec.rs", "// use crate::node::Node;\n#[cfg(test)] mod tests { use crate::node::Node; }"),
         ("codec.rs", "const A: &str = \"crate::node::Node\";"),

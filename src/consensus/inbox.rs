@@ -84,7 +84,7 @@ impl Inbox {
 
     /// An empty file for the bytes of a peer's snapshot.
     pub async fn begin_snapshot(&self) -> io::Result<IncomingSnapshot> {
-        self.snapshots.receive().await
+        self.snapshots.begin_incoming().await
     }
 
     /// Installs a peer's snapshot once all of its bytes are there.

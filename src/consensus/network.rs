@@ -93,7 +93,7 @@ impl PeerLink {
         let file = snapshot.snapshot.file();
         let timeout = snapshot_timeout(file.bytes);
         let head = codec::encode(&SnapshotHead { vote, meta: file.meta.clone() }).map_err(|error| unsent(&error))?;
-        let content = match self.shared.snapshots.send(file).await {
+        let content = match self.shared.snapshots.read_chunks(file).await {
             Ok(content) => content,
             Err(error) => {
                 self.replace_if_damaged().await;

@@ -60,8 +60,8 @@ impl StateMachine {
             RaftSnapshot::Received(received) => Ok(received),
             // Openraft may pass a snapshot back that it got from here, and its test suite passes it to another node.
             RaftSnapshot::Own(file) => {
-                let mut copy = self.snapshots.receive().await?;
-                let mut chunks = pin!(self.snapshots.send(&file).await?);
+                let mut copy = self.snapshots.begin_incoming().await?;
+                let mut chunks = pin!(self.snapshots.read_chunks(&file).await?);
                 while let Some(chunk) = chunks.next().await {
                     copy.write(chunk?).await?;
                 }

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::change::{Campaign, Change, Renew, Resign};
-use super::ids::FencingToken;
+use super::ids::{FencingToken, Metadata};
 use super::log_time::{Stamp, WallTime};
 
 /// The content of one entry of the raft log. Golden bytes in the tests fix its format.
@@ -75,6 +75,20 @@ impl Command {
             | Command::Tick { stamp }
             | Command::AnchorWallClock { stamp, .. }
             | Command::RaiseFencingFloor { stamp, .. } => *stamp,
+        }
+    }
+
+    /// The size of all text in the command. Only this part of a command's size is chosen by a caller.
+    pub fn text_bytes(&self) -> usize {
+        let metadata_bytes = |metadata: &Option<Metadata>| metadata.as_ref().map_or(0, |text| text.as_str().len());
+        match self {
+            Command::Campaign { campaign, .. } => {
+                let names_bytes = campaign.room.as_str().len() + campaign.contender.as_str().len();
+                names_bytes + metadata_bytes(&campaign.metadata)
+            }
+            Command::Renew { renew, .. } => renew.room.as_str().len() + metadata_bytes(&renew.metadata),
+            Command::Resign { resign, .. } => resign.room.as_str().len(),
+            Command::Tick { .. } | Command::AnchorWallClock { .. } | Command::RaiseFencingFloor { .. } => 0,
         }
     }
 }

@@ -6,7 +6,7 @@ use super::error::NodeError;
 use crate::clock::{Clock, SystemClock};
 use crate::peer::{Carrier, HttpCarrier};
 use crate::random::{Random, SystemRandom};
-use crate::storage::{Disk, Durability};
+use crate::storage::{Disk, SystemDisk};
 
 /// What a node uses of its surroundings. A simulation replaces each of these.
 pub struct Outside {
@@ -27,7 +27,7 @@ impl Outside {
             clock: SystemClock::start()?,
             random: Arc::new(SystemRandom),
             carrier: Arc::new(HttpCarrier::new()?),
-            disk: Arc::new(Durability::Fsync),
+            disk: Arc::new(SystemDisk),
         })
     }
 }

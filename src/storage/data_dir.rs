@@ -1,4 +1,4 @@
-//! The data directory as a whole: whose it is, who works in it, and the space it keeps back.
+//! The data directory as a whole: is it ours, is another process using it, and the space kept for a full disk.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
@@ -7,21 +7,21 @@ use std::sync::Arc;
 
 use tracing::warn;
 
+use super::config::StorageConfig;
 use super::disk::Disk;
+use super::error::StorageError;
 use super::files;
-use super::{StorageConfig, StorageError};
 
 const THING: &str = "data directory";
 
-/// What may be in a directory before its identity is written, so that a first start that was cut off can go on.
-/// `lost+found` is what a freshly made file system contains.
+/// These names may be in a directory without an identity file, so that a first start can be repeated after a crash.
+/// `lost+found` is in every new ext4 file system.
 const BEFORE_IDENTITY: [&str; 3] = ["lock", "identity.tmp", "lost+found"];
 
-/// Enough for a torn log to be opened and for a purge to be written on a full disk: both need space before
-/// they free any.
+/// Enough to open a torn log and to write a purge on a full disk. Both need space before they free any.
 const RESERVE_BYTES: usize = 4 << 20;
 
-/// A data directory that this process has for itself, until the last store in it is dropped.
+/// A data directory, locked by this process until the last store in it is dropped.
 #[derive(Debug)]
 pub struct DataDir {
     path: PathBuf,
@@ -30,7 +30,7 @@ pub struct DataDir {
 }
 
 impl DataDir {
-    /// Makes the directory or takes it over, and locks it. A directory of something else is left as it is.
+    /// Creates the directory if necessary, and locks it. A directory with other content is left unchanged.
     pub(super) fn open(config: &StorageConfig) -> Result<DataDir, StorageError> {
         let path = config.dir.clone();
         make(&path, &*config.disk)?;
@@ -39,22 +39,22 @@ impl DataDir {
         Ok(DataDir { path, disk: config.disk.clone(), _lock: lock })
     }
 
-    /// Where something in this directory is.
+    /// The path of a file or folder in this directory.
     pub(super) fn join(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// The directory.
+    /// The path of the directory itself.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What things are brought to.
+    /// Flushes files and folders of this directory.
     pub(super) fn disk(&self) -> &dyn Disk {
         &*self.disk
     }
 
-    /// A folder in this directory, made if it isn't there.
+    /// A folder in this directory. It is created if it doesn't exist.
     pub(super) fn folder(&self, thing: &'static str, name: &str) -> Result<PathBuf, StorageError> {
         let folder = self.join(name);
         if !folder.exists() {
@@ -64,7 +64,7 @@ impl DataDir {
         Ok(folder)
     }
 
-    /// Frees the space that was kept back, so that a node whose disk is full can start.
+    /// Removes the reserve file, so that a node whose disk is full can start.
     pub(super) fn release_reserve(&self) -> Result<(), StorageError> {
         let path = self.join("reserve");
         match std::fs::remove_file(&path) {
@@ -75,18 +75,21 @@ impl DataDir {
         }
     }
 
-    /// Keeps space back for the next start. A disk that is too full for it can still serve, so it is only told.
+    /// Writes the reserve file for the next start. A node without it can still serve, so a failure is only a warning.
     pub(super) fn take_reserve(&self) {
         let path = self.join("reserve");
         if let Err(error) = write_reserve(&path) {
-            warn!(path = %path.display(), %error, "no space for the reserve file; the disk is nearly full");
-            // Half a reserve would only take what is left.
+            warn!(
+                path = %path.display(), %error,
+                "the reserve file could not be written; if the disk is nearly full, free some space"
+            );
+            // A part of the reserve would only take the space that is left.
             let _ = std::fs::remove_file(&path);
         }
     }
 }
 
-/// Makes the directory and those above it, and flushes the name of each.
+/// Creates the directory and its parents, and flushes the name of each.
 fn make(path: &Path, disk: &dyn Disk) -> Result<(), StorageError> {
     let missing: Vec<&Path> =
         path.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists()).collect();

@@ -1,5 +1,5 @@
-//! What the storage asks of the machine beside files: to bring things to the disk for good, and a thread for work
-//! that blocks. A simulation has a disk of its own, which loses in a power cut what was not brought to it.
+//! What survives a power cut: the storage asks a [`Disk`] to flush files and folders. A simulation and some tests
+//! have disks of their own, which lose, fail or wait on purpose.
 
 use std::fmt::Debug;
 use std::fs::File;
@@ -7,108 +7,74 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// Decides what survives a power cut.
+use super::blocking::Blocking;
+
+/// Flushes files and folders. After a power cut only what was flushed is certain to be there.
 pub trait Disk: Debug + Send + Sync + 'static {
-    /// Brings a file's content to the disk.
+    /// Flushes a file's content.
     fn sync_file(&self, path: &Path, file: &File) -> io::Result<()>;
 
-    /// Brings the names in a folder to the disk. A new file without this can be gone after a power cut, with all
-    /// its flushed content.
+    /// Flushes the names in a folder. Without this, a power cut can remove a new file although its content was
+    /// flushed.
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
 
-    /// Brings every file below a folder, and the folders, to the disk.
+    /// Flushes every file below a folder, and the folders themselves.
     fn sync_tree(&self, folder: &Path) -> io::Result<()>;
 
-    /// Whether raft-log is to flush its files, which it does itself.
+    /// Whether raft-log flushes its own files. If not, [`Disk::log_written`] does it.
     fn log_syncs_itself(&self) -> bool;
 
-    /// Is told when raft-log has written, and flushed if it was to, all that it had.
+    /// Runs after raft-log has written everything it had, and flushed it if [`Disk::log_syncs_itself`].
     fn log_written(&self, _folder: &Path) -> io::Result<()> {
         Ok(())
     }
 
-    /// How long the next flush of the log is held up.
+    /// How long to delay the next flush of the log, to simulate a slow disk.
     fn stall(&self) -> Option<Duration> {
         None
     }
 
-    /// Where work that blocks is done.
+    /// Where blocking work is done.
     fn blocking(&self) -> Blocking {
         Blocking::OnThreads
     }
 }
 
-/// Where work that blocks is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Blocking {
-    /// On threads of its own, so that it holds nothing up.
-    OnThreads,
-    /// At once, by the caller. In a simulation time stands still meanwhile, and no thread changes the order of things.
-    AtOnce,
-}
+/// The machine's own disk. Nothing is reported as stored before it is flushed.
+#[derive(Debug, Clone, Copy)]
+pub struct SystemDisk;
 
-impl Blocking {
-    /// Does the work.
-    #[expect(clippy::disallowed_methods, reason = "a simulation does the work at once")]
-    pub async fn run<T: Send + 'static>(self, work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
-        match self {
-            Blocking::OnThreads => tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?,
-            Blocking::AtOnce => work(),
-        }
-    }
-}
-
-/// The machine's own disk, and whether what is reported as stored survives a power cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Durability {
-    /// It does: nothing is reported before it is flushed.
-    #[default]
-    Fsync,
-    /// It doesn't: every flush is skipped. A test of power cuts that cannot fail this way proves nothing.
-    NoneForTests,
-}
-
-impl Disk for Durability {
+impl Disk for SystemDisk {
     fn sync_file(&self, _path: &Path, file: &File) -> io::Result<()> {
-        match self {
-            Durability::Fsync => file.sync_all(),
-            Durability::NoneForTests => Ok(()),
-        }
+        file.sync_all()
     }
 
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
-        match self {
-            Durability::Fsync => File::open(folder)?.sync_all(),
-            Durability::NoneForTests => Ok(()),
-        }
+        File::open(folder)?.sync_all()
     }
 
     fn sync_tree(&self, folder: &Path) -> io::Result<()> {
-        match self {
-            Durability::Fsync => sync_tree(folder),
-            Durability::NoneForTests => Ok(()),
+        for entry in std::fs::read_dir(folder)? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                self.sync_tree(&entry.path())?;
+                continue;
+            }
+            match File::open(entry.path()) {
+                Ok(file) => file.sync_data()?,
+                // sled may replace its own snapshot files during this loop.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
         }
+        self.sync_folder(folder)
     }
 
     fn log_syncs_itself(&self) -> bool {
-        *self == Durability::Fsync
+        true
     }
 }
 
-fn sync_tree(folder: &Path) -> io::Result<()> {
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            sync_tree(&entry.path())?;
-            continue;
-        }
-        match File::open(entry.path()) {
-            Ok(file) => file.sync_data()?,
-            // sled replaces its own snapshot files meanwhile.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-    }
-    File::open(folder)?.sync_all()
-}
+#[cfg(test)]
+pub(super) mod tests;

@@ -1,4 +1,4 @@
-//! Why the disk could not be used. Whoever gets one of these stops the node: it cannot keep its promises.
+//! Why the storage failed. The node then stops, because it cannot keep its promises.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,19 +8,19 @@ use crate::codec::CodecError;
 /// A failure of the storage: which thing, which action, which path, and why.
 #[derive(Debug, thiserror::Error)]
 pub enum StorageError {
-    /// The operating system said no.
+    /// The operating system returned an error.
     #[error("cannot {action} the {thing} {}: {source}{}", path.display(), advice(source.kind()))]
     Io {
         /// Which part of the storage.
         thing: &'static str,
-        /// What was tried, as a verb.
+        /// The action that failed, as a verb.
         action: &'static str,
-        /// Where.
+        /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// Another process works with this directory.
+    /// Another process uses this directory.
     #[error(
         "the data directory {} is in use by another process; stop that one, or give this node a directory of its own",
         path.display()
@@ -29,62 +29,68 @@ pub enum StorageError {
         /// The data directory.
         path: PathBuf,
     },
-    /// The directory holds something else. Nothing was written to it.
+    /// The directory belongs to another program. Nothing was written to it.
     #[error(
-        "{} is not a data directory of quorate: it has no identity file, but it has {found:?}; \
-         give an empty directory, or one that quorate made",
+        "{} is not a data directory of quorate: it contains {found:?}, but no identity file; \
+         use an empty directory, or one that quorate created",
         path.display()
     )]
     Foreign {
         /// The directory.
         path: PathBuf,
-        /// A name that is in it.
+        /// The name of a file or folder in it.
         found: String,
     },
-    /// What was acknowledged is gone or can't be read. Taking part in Raft without it could make two raft
-    /// leaders in one raft term, or forget what a majority was counted for.
+    /// Acknowledged data is missing or can't be read. A node that takes part in Raft without it could make two raft
+    /// leaders in one raft term, or lose entries that a majority had acknowledged.
     #[error(
         "the {thing} {} is damaged: {why}; this node must not take part under its old identity: keep the files, \
-         move the data directory away, and start with an empty one, so that it joins the cluster as a new node",
+         move the data directory away, and start with an empty one, so that the node joins the cluster as a new node",
         path.display()
     )]
     Damaged {
         /// Which part of the storage.
         thing: &'static str,
-        /// Where.
+        /// The file or folder.
         path: PathBuf,
-        /// What was found.
+        /// What is wrong with it.
         why: String,
     },
-    /// A later version wrote it.
-    #[error("the {thing} {} was written by a later version of quorate: {source}; start that version", path.display())]
+    /// A later version of quorate wrote the file.
+    #[error(
+        "the {thing} {} was written by a later version of quorate: {source}; start that version, or a later one",
+        path.display()
+    )]
     Newer {
         /// Which part of the storage.
         thing: &'static str,
-        /// Where.
+        /// The file.
         path: PathBuf,
         /// The unknown format.
         source: CodecError,
     },
-    /// The data can't be stored, whatever the disk does.
-    #[error("cannot encode the {thing}: {source}")]
+    /// A value could not be turned into bytes. The disk is not the cause.
+    #[error("cannot encode the {thing}: {source}; this is a fault of quorate: report it")]
     Encode {
-        /// What was to be stored.
+        /// Which part of the storage.
         thing: &'static str,
         /// Why not.
         source: CodecError,
     },
-    /// The database of leases failed.
-    #[error("cannot {action} the lease database {}: {source}", path.display())]
+    /// The lease database failed.
+    #[error(
+        "cannot {action} the lease database {}: {source}; check the disk and start again, nothing acknowledged is lost",
+        path.display()
+    )]
     Database {
-        /// What was tried, as a verb.
+        /// The action that failed, as a verb.
         action: &'static str,
-        /// Where.
+        /// The folder of the database.
         path: PathBuf,
-        /// Why not.
+        /// The database's error.
         source: sled::Error,
     },
-    /// The storage failed earlier, and nothing more is written since.
+    /// The storage failed earlier, and has written nothing since then.
     #[error("the storage has stopped after a failure: {0}")]
     Stopped(String),
 }
@@ -93,9 +99,11 @@ fn advice(kind: io::ErrorKind) -> &'static str {
     match kind {
         io::ErrorKind::PermissionDenied => "; the user that runs quorate must own the data directory (chown -R)",
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
-            "; there is a file in the way: give another directory"
+            "; a file is in the way: move it away, or use another data directory"
         }
-        io::ErrorKind::ReadOnlyFilesystem => "; the data directory must be on a file system that can be written",
+        io::ErrorKind::ReadOnlyFilesystem => {
+            "; the data directory must be on a file system that is mounted for writing"
+        }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "; free some space and start again, nothing acknowledged is lost"
         }
@@ -104,12 +112,12 @@ fn advice(kind: io::ErrorKind) -> &'static str {
 }
 
 impl StorageError {
-    /// For `map_err`: names the thing, the action and the path.
+    /// For `map_err`: adds the thing, the action and the path.
     pub(super) fn io(thing: &'static str, action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StorageError {
         move |source| StorageError::Io { thing, action, path: path.to_owned(), source }
     }
 
-    /// For `map_err` when bytes are read: tells a failing disk and a later version from damage.
+    /// For `map_err` when bytes are read: a failing disk and a later version are not damage.
     pub(super) fn decode(thing: &'static str, path: &Path) -> impl FnOnce(CodecError) -> StorageError {
         move |source| match source {
             CodecError::UnknownFormat(_) => StorageError::Newer { thing, path: path.to_owned(), source },
@@ -125,7 +133,7 @@ impl StorageError {
     }
 }
 
-// openraft's storage traits speak `io::Error`; the text is what reaches the operator.
+// The storage traits of openraft return `io::Error`. Its text reaches the operator.
 impl From<StorageError> for io::Error {
     fn from(error: StorageError) -> Self {
         let kind = match &error {

@@ -1,4 +1,5 @@
-//! Files that are there whole or not at all: written aside, flushed, renamed, and the folder flushed.
+//! Small operations on files. A file is replaced whole or not at all: a temporary file is written, flushed and
+//! renamed, and then the folder is flushed.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -6,45 +7,45 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::StorageError;
 use super::disk::Disk;
+use super::error::StorageError;
 
-/// Makes a folder, with those above it, that only its owner may enter; whatever a library puts in with wider
-/// rights is behind that door. A folder that is there keeps the rights that it has.
+/// Creates a folder and its parents. Only the owner may enter them, so files with wider permissions in them are safe
+/// as well. A folder that exists keeps its permissions.
 pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// A new file that only its owner may read; one of that name is emptied.
+/// Creates a file that only its owner may read, or empties the file of that name.
 pub(super) fn create_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
 }
 
-/// Replaces a small file. After a crash at any moment the old content is there, or the new.
+/// Replaces a small file. After a crash at any moment it has the old content or the new.
 pub(super) fn replace(thing: &'static str, path: &Path, bytes: &[u8], disk: &dyn Disk) -> Result<(), StorageError> {
-    let aside = aside(path);
+    let temporary = temporary_path(path);
     let write = || -> io::Result<()> {
-        let mut file = create_file(&aside)?;
+        let mut file = create_file(&temporary)?;
         file.write_all(bytes)?;
-        disk.sync_file(&aside, &file)
+        disk.sync_file(&temporary, &file)
     };
-    write().map_err(StorageError::io(thing, "write", &aside))?;
-    rename(thing, &aside, path, disk)
+    write().map_err(StorageError::io(thing, "write", &temporary))?;
+    rename(thing, &temporary, path, disk)
 }
 
-/// Gives a flushed file its name, for good.
+/// Renames a flushed file, and flushes its new name.
 pub(super) fn rename(thing: &'static str, from: &Path, to: &Path, disk: &dyn Disk) -> Result<(), StorageError> {
     std::fs::rename(from, to).map_err(StorageError::io(thing, "rename", to))?;
-    let folder = to.parent().expect("a file of the storage is in a folder");
+    let folder = to.parent().expect("every file of the storage is in a folder");
     disk.sync_folder(folder).map_err(StorageError::io(thing, "flush the folder of", folder))
 }
 
-/// Where a file is written before it gets its name.
-pub(super) fn aside(path: &Path) -> PathBuf {
+/// Where the new content of a file is written before it replaces the old.
+pub(super) fn temporary_path(path: &Path) -> PathBuf {
     path.with_extension("tmp")
 }
 
-/// The content of a file, if there is one.
+/// The content of a file, or `None` if it doesn't exist.
 pub(super) fn read_if_there(thing: &'static str, path: &Path) -> Result<Option<Vec<u8>>, StorageError> {
     match std::fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -60,17 +61,19 @@ pub(super) fn names_in(thing: &'static str, folder: &Path) -> Result<Vec<String>
         .map_err(StorageError::io(thing, "list", folder))
 }
 
-/// How often a lock is tried, and how long after one try the next: it may outlive the process that had it by a second.
+/// How often a lock is tried, and the pause between two tries. Together they last one second.
 const LOCK_TRIES: u32 = 100;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
-/// Tries to take a lock, patiently: it can be held for a moment longer than its owner lives, by a child process
-/// between its fork and its exec, or by a thread that is about to end. A restart shall not fail for that.
+/// Takes a file lock, and retries for a second while it is locked.
+///
+/// A lock can outlive its owner for a moment: a child process has it between fork and exec, or a thread is about to
+/// end. A restart must not fail for that.
 #[expect(clippy::disallowed_methods, reason = "only a lock that another process holds makes it sleep")]
-pub(super) fn take_lock<T, E>(is_held: impl Fn(&E) -> bool, mut take: impl FnMut() -> Result<T, E>) -> Result<T, E> {
+pub(super) fn take_lock<T, E>(is_locked: impl Fn(&E) -> bool, mut take: impl FnMut() -> Result<T, E>) -> Result<T, E> {
     for _ in 1..LOCK_TRIES {
         match take() {
-            Err(error) if is_held(&error) => std::thread::sleep(LOCK_PAUSE),
+            Err(error) if is_locked(&error) => std::thread::sleep(LOCK_PAUSE),
             result => return result,
         }
     }

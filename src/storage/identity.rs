@@ -1,4 +1,4 @@
-//! Who this node is: drawn once, when its data directory is made, and never changed.
+//! The identity of a node: drawn once, when its data directory is created, and never changed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,30 +7,32 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::data_dir::DataDir;
-use super::{StorageError, files};
+use super::error::StorageError;
+use super::files;
 use crate::codec;
 use crate::raft_types::NodeId;
 use crate::random::{Random, random_bytes};
 
 const THING: &str = "identity";
 
-/// The identity of a node. It dies with its data directory: a node that lost its disk is another node.
+/// The identity of a node. It is lost with the data directory: a node that lost its disk is a new node.
 #[derive(Debug, Clone)]
 pub struct Identity {
     dir: Arc<DataDir>,
     record: Record,
 }
 
-/// What the identity file holds.
+/// The content of the identity file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Record {
     node_id: NodeId,
     cluster_id: Option<Uuid>,
+    /// The node's name when the file was written. Nothing reads it, but it is part of the format.
     name: String,
 }
 
 impl Identity {
-    /// Reads the identity, or draws one for a directory that is new.
+    /// Reads the identity, or draws one for a new directory.
     pub(super) fn load_or_create(dir: Arc<DataDir>, name: &str, random: &dyn Random) -> Result<Identity, StorageError> {
         let path = dir.join("identity");
         if let Some(bytes) = files::read_if_there(THING, &path)? {
@@ -41,29 +43,26 @@ impl Identity {
         Ok(Identity { dir, record })
     }
 
-    /// The raft node id.
+    /// The node's id in Raft.
     pub fn node_id(&self) -> NodeId {
         self.record.node_id
     }
 
-    /// The cluster that this node belongs to, once it does.
+    /// The cluster that this node belongs to, or `None` if it has not founded or joined one yet.
     pub fn cluster_id(&self) -> Option<Uuid> {
         self.record.cluster_id
     }
 
-    /// The name that the node had when its directory was made. A label; it may be called otherwise by now.
-    pub fn name_at_creation(&self) -> &str {
-        &self.record.name
-    }
-
-    /// Notes the cluster that this node has founded or joined. It is for good: entries of two clusters in one
-    /// log would be a mixture that no check can take apart. What can't be stored isn't noted: the next message
-    /// would be taken as one of the node's own cluster, and after a restart any other could make this node its own.
+    /// Stores the cluster that this node has founded or joined. This is final, because no check could separate the
+    /// entries of two clusters in one log.
+    ///
+    /// If it can't be stored, the node stays without a cluster. Otherwise it would accept messages of this cluster
+    /// now, and after a restart those of any other.
     pub fn set_cluster_id(&mut self, cluster_id: Uuid) -> Result<(), StorageError> {
         if self.record.cluster_id == Some(cluster_id) {
             return Ok(());
         }
-        assert!(self.record.cluster_id.is_none(), "a node belongs to one cluster for as long as its data exists");
+        assert!(self.record.cluster_id.is_none(), "a node belongs to one cluster as long as its data exists");
         let record = Record { cluster_id: Some(cluster_id), ..self.record.clone() };
         write(&self.dir, &record)?;
         self.record = record;
@@ -80,7 +79,8 @@ fn decode(bytes: &[u8], path: &Path) -> Result<Record, StorageError> {
     codec::decode(bytes).map_err(StorageError::decode(THING, path))
 }
 
-/// 53 random bits: as good as 64 against a collision in a cluster of a few nodes, and exact in every JSON reader.
+/// 53 random bits: a JSON number that every reader keeps exact. A collision is as unlikely as with 64 bits, because a
+/// cluster has only a few nodes.
 fn draw_node_id(random: &dyn Random) -> NodeId {
     (u64::from_be_bytes(random_bytes(random)) >> 11).max(1)
 }

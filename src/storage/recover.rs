@@ -1,25 +1,27 @@
-//! The state to start from: the database's, or the newest snapshot's, whichever is further along and can be
-//! believed.
+//! Chooses the state to start from: the lease database or the newest snapshot. The later one is chosen, if the log
+//! continues it.
 
 use tracing::warn;
 
-use super::state_store::StateMeta;
-use super::{LogStore, SnapshotStore, StateStore, StorageError};
+use super::error::StorageError;
+use super::log::LogStore;
+use super::snapshots::SnapshotStore;
+use super::state_store::{StateMeta, StateStore};
 use crate::domain::Rooms;
 use crate::raft_types::{LogId, StoredMembership};
 
-/// The state to start from. The log has every entry after it.
+/// The state to start from. The log has all entries after it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recovered {
     /// The leases and counters.
     pub rooms: Rooms,
-    /// The last entry that is in them.
+    /// The last entry that the state contains.
     pub applied: Option<LogId>,
     /// The membership at that entry.
     pub membership: StoredMembership,
 }
 
-/// Picks the state to start from, and makes the database hold it.
+/// Chooses the state to start from, and writes it to the database unless it is there already.
 pub(super) fn recover(
     log: &LogStore,
     state: &StateStore,
@@ -33,7 +35,7 @@ pub(super) fn recover(
 
     if let Some(snapshot) = snapshot.filter(|snapshot| snapshot.meta.last_log_id > stored_applied) {
         if !fits(log, snapshot.meta.last_log_id) {
-            let why = "the log no longer has the entries after it, and there is no other state";
+            let why = "the log doesn't have the entries after it, and there is no other state";
             return Err(StorageError::damaged("snapshot", &snapshot.path, why));
         }
         let (meta, rooms) = snapshots.load(&snapshot)?;
@@ -43,16 +45,17 @@ pub(super) fn recover(
         return Ok(Recovered { rooms, applied: meta.applied, membership: meta.membership });
     }
     if let Some(purged) = log.purged_log_id() {
-        let why = format!("the log was purged up to {purged}, and there is neither a database nor a snapshot of that");
+        let why = format!("the log was purged up to {purged}, but no database or snapshot has the state up to there");
         return Err(StorageError::damaged("state", log.path(), why));
     }
     if was_stored { replace(state, Recovered::default()) } else { Ok(Recovered::default()) }
 }
 
-/// Whether the log continues a state.
+/// Whether the log has all entries after a state.
 ///
-/// The database can be ahead of the log: openraft applies what a majority has flushed, which can be before this
-/// node has. After a power cut that is no sign of loss (the watermark tells that), but the log can't continue it.
+/// The database can be ahead of the log. openraft applies an entry when a majority has flushed it, and this node may
+/// flush it later. If the power is cut in between, nothing acknowledged is lost (the watermark shows a loss), but the
+/// log can't continue the state.
 fn fits(log: &LogStore, applied: Option<LogId>) -> bool {
     let fits = match applied {
         Some(applied) => log.has(&applied),
@@ -61,7 +64,7 @@ fn fits(log: &LogStore, applied: Option<LogId>) -> bool {
     if !fits {
         warn!(
             ?applied, purged = ?log.purged_log_id(), last = ?log.last_log_id(),
-            "the log does not continue a stored state; it is not used"
+            "a stored state is not used, because the log does not have the entries after it"
         );
     }
     fits

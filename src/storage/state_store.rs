@@ -1,12 +1,12 @@
-//! The replicated state on disk, in sled: leases, counters and what they are the state of.
+//! The replicated state on disk, in sled: leases, counters, and the log position that they belong to.
 //!
-//! It is a cache of the raft log and the newest snapshot, to start from without replaying everything; sled's own
-//! flush isn't one (a power cut lost every record that it called flushed). So it is believed only if every byte
-//! of it is right, which the digest tells, and is otherwise put aside and made anew. After the start nothing is
+//! It is a cache of the raft log and the newest snapshot, so that a start need not replay everything. sled's own flush
+//! is not reliable: a power cut lost every record that it called flushed. So the state is used only if its digest shows
+//! that every byte is right. Otherwise the database is moved away, and a new one is made. After the start, no state is
 //! read from it.
 //!
-//! There is one tree, because a batch is atomic in one tree only: `m` holds the [`StateMeta`], `l` and a room
-//! its lease.
+//! All records are in one tree, because a batch is atomic only within a tree. The key `m` has the [`StateMeta`], and
+//! `l` followed by a room has that room's lease.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use tracing::warn;
 
 use super::data_dir::DataDir;
-use super::{StorageError, files};
+use super::error::StorageError;
+use super::files;
 use crate::clock;
 use crate::codec;
 use crate::domain::{Counters, Lease, RoomId, Rooms, StateDigest};
@@ -27,20 +28,20 @@ const THING: &str = "lease database";
 const META_KEY: &[u8] = b"m";
 const LEASE_PREFIX: u8 = b'l';
 
-/// sled is only written to while a node runs, so its cache needs to hold no more than what is being changed.
+/// A running node only writes to sled, so the cache needs to hold only what is being changed.
 const CACHE_BYTES: u64 = 16 << 20;
 
-/// How many damaged databases are kept to be looked at.
+/// How many damaged databases are kept, so that an operator can examine them.
 const QUARANTINED_MAX: usize = 2;
 
-/// What belongs to the leases. Every batch writes it whole, so that it always fits them.
+/// Everything stored beside the leases. Each batch writes all of it, so it always fits the leases.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StateMeta {
-    /// The state beside the leases.
+    /// The replicated state beside the leases.
     pub counters: Counters,
-    /// The last entry applied.
+    /// The last entry that was applied.
     pub applied: Option<LogId>,
-    /// The last membership applied.
+    /// The last membership that was applied.
     pub membership: StoredMembership,
     /// The digest of counters and leases.
     pub digest: StateDigest,
@@ -53,7 +54,7 @@ pub struct StateStore {
 }
 
 struct Inner {
-    /// Taken out only to be dropped.
+    /// It is `None` only while this is being dropped.
     db: Option<sled::Db>,
     path: PathBuf,
     dir: Arc<DataDir>,
@@ -65,8 +66,8 @@ enum OpenFailure {
 }
 
 impl StateStore {
-    /// Opens the database and reads it whole. A damaged one is put aside, and an empty one takes its place; the
-    /// state is `None` then, as it is on a new node.
+    /// Opens the database and reads it whole. If it is damaged, it is moved away and replaced by an empty one. An empty
+    /// database has the state `None`.
     pub(super) fn open(dir: Arc<DataDir>) -> Result<(StateStore, Option<(Rooms, StateMeta)>), StorageError> {
         let path = dir.join("leases");
         remove_unfinished_snapshots(&path)?;
@@ -75,8 +76,11 @@ impl StateStore {
             Err(OpenFailure::Io(error)) => return Err(StorageError::io(THING, "open", &path)(error)),
             Err(OpenFailure::Damaged(why)) => why,
         };
-        let aside = quarantine(&dir, &path)?;
-        warn!(%why, path = %aside.display(), "the lease database is damaged and was put aside; it is made anew from snapshot and log");
+        let moved_to = quarantine(&dir, &path)?;
+        warn!(
+            %why, path = %moved_to.display(),
+            "the lease database was damaged and has been moved away; a new one is made from snapshot and log"
+        );
         match open_and_read(&path) {
             Ok((db, state)) => Ok((StateStore::of(db, path, dir), state)),
             Err(OpenFailure::Io(error)) => Err(StorageError::io(THING, "open", &path)(error)),
@@ -88,8 +92,8 @@ impl StateStore {
         StateStore { inner: Arc::new(Inner { db: Some(db), path, dir }) }
     }
 
-    /// Writes what one apply stream has changed, with the meta that fits it, at once or not at all. It is not
-    /// flushed: the raft log has it.
+    /// Writes changed leases and the meta that fits them, all or nothing. This is not flushed, because the raft log has
+    /// the entries.
     pub fn apply(&self, leases: &[(RoomId, Option<Lease>)], meta: &StateMeta) -> Result<(), StorageError> {
         let mut batch = sled::Batch::default();
         for (room, lease) in leases {
@@ -102,7 +106,7 @@ impl StateStore {
         self.try_to("write to", |db| db.apply_batch(batch))
     }
 
-    /// Replaces everything, at once or not at all.
+    /// Replaces the whole state, all or nothing.
     pub fn replace_all(&self, rooms: &Rooms, meta: &StateMeta) -> Result<(), StorageError> {
         let mut batch = sled::Batch::default();
         let old_keys = self.try_to("read", |db| db.iter().keys().collect::<sled::Result<Vec<_>>>())?;
@@ -114,9 +118,9 @@ impl StateStore {
         self.try_to("write to", |db| db.apply_batch(batch))
     }
 
-    /// Brings everything to the disk for real. The log behind it may be purged afterwards.
+    /// Flushes everything, also through the disk's cache. The log may be purged afterwards.
     pub fn durable_flush(&self) -> Result<(), StorageError> {
-        // What sled does here is sync_file_range, which leaves the disk's cache and the file's length alone.
+        // sled calls sync_file_range here. That flushes neither the disk's cache nor the file's length.
         self.try_to("flush", |db| db.flush())?;
         let Inner { path, dir, .. } = &*self.inner;
         dir.disk().sync_tree(path).map_err(StorageError::io(THING, "flush", path))
@@ -127,7 +131,7 @@ impl StateStore {
         action: &'static str,
         work: impl FnOnce(&sled::Db) -> sled::Result<T>,
     ) -> Result<T, StorageError> {
-        let db = self.inner.db.as_ref().expect("the database is there until the last handle is dropped");
+        let db = self.inner.db.as_ref().expect("the database is open until the last handle is dropped");
         unless_it_panics(|| work(db))
             .unwrap_or_else(|why| Err(sled::Error::ReportableBug(why)))
             .map_err(|source| StorageError::Database { action, path: self.inner.path.clone(), source })
@@ -137,18 +141,21 @@ impl StateStore {
 impl Drop for Inner {
     fn drop(&mut self) {
         let db = self.db.take();
-        // sled writes what it still has, and panics if it can't. Nothing that matters is lost by that.
+        // sled writes what it still has in memory, and panics if it can't. The log and the snapshot have that data too.
         if let Err(why) = unless_it_panics(|| drop(db)) {
-            warn!(%why, path = %self.path.display(), "the lease database was not closed in order");
+            warn!(
+                %why, path = %self.path.display(),
+                "the lease database was not closed properly; nothing acknowledged is lost"
+            );
         }
     }
 }
 
-/// sled panics over a damaged file, and over some failures of the disk.
+/// Turns a panic into an error: sled panics if a file is damaged, and after some failures of the disk.
 fn unless_it_panics<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let why = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-        format!("sled panicked: {}", why.unwrap_or("without saying why"))
+        format!("sled panicked: {}", why.unwrap_or("without a message"))
     })
 }
 
@@ -163,8 +170,8 @@ fn encode<T: Serialize>(thing: &'static str, value: &T) -> Result<Vec<u8>, Stora
     codec::encode(value).map_err(|source| StorageError::Encode { thing, source })
 }
 
-/// sled writes a snapshot of its own under such a name and then renames it. A leftover one stops it from opening
-/// (spacejam/sled 1527), and is never needed.
+/// Removes unfinished snapshots of sled's own. sled writes each under such a name and then renames it. If one is left
+/// over after a crash, sled doesn't open (spacejam/sled 1527). It is never needed.
 fn remove_unfinished_snapshots(path: &Path) -> Result<(), StorageError> {
     if !path.exists() {
         return Ok(());
@@ -172,7 +179,7 @@ fn remove_unfinished_snapshots(path: &Path) -> Result<(), StorageError> {
     for name in files::names_in(THING, path)? {
         if name.starts_with("snap.") && name.ends_with(".generating") {
             let unfinished = path.join(name);
-            warn!(path = %unfinished.display(), "removing a file that sled did not finish");
+            warn!(path = %unfinished.display(), "removing a snapshot that sled did not finish");
             std::fs::remove_file(&unfinished).map_err(StorageError::io(THING, "clean up", &unfinished))?;
         }
     }
@@ -182,7 +189,7 @@ fn remove_unfinished_snapshots(path: &Path) -> Result<(), StorageError> {
 fn open_and_read(path: &Path) -> Result<(sled::Db, Option<(Rooms, StateMeta)>), OpenFailure> {
     let open = || {
         let config = sled::Config::new().path(path).cache_capacity(CACHE_BYTES).flush_every_ms(None);
-        let db = files::take_lock(is_held, || config.open())?;
+        let db = files::take_lock(is_locked, || config.open())?;
         let state = read(&db)?;
         Ok((db, state))
     };
@@ -196,19 +203,23 @@ fn read(db: &sled::Db) -> Result<Option<(Rooms, StateMeta)>, OpenFailure> {
         match key.split_first() {
             _ if *key == *META_KEY => meta = Some(codec::decode::<StateMeta>(&value)?),
             Some((&LEASE_PREFIX, room)) => leases.push((room_of(room)?, codec::decode::<Lease>(&value)?)),
-            _ => return Err(OpenFailure::Damaged("it has an unknown key".into())),
+            _ => return Err(OpenFailure::Damaged("it has a record with an unknown key".into())),
         }
     }
     let Some(meta) = meta else {
         return if leases.is_empty() {
             Ok(None)
         } else {
-            Err(OpenFailure::Damaged("it has leases, but not what belongs to them".into()))
+            Err(OpenFailure::Damaged("it has leases, but its meta record is missing".into()))
         };
     };
     let rooms = Rooms::restore(meta.counters, leases);
     if rooms.digest() != meta.digest {
-        return Err(OpenFailure::Damaged(format!("its digest is {}, but should be {}", rooms.digest(), meta.digest)));
+        return Err(OpenFailure::Damaged(format!(
+            "its digest is {}, but it should be {}",
+            rooms.digest(),
+            meta.digest
+        )));
     }
     Ok(Some((rooms, meta)))
 }
@@ -217,19 +228,19 @@ fn room_of(bytes: &[u8]) -> Result<RoomId, OpenFailure> {
     std::str::from_utf8(bytes)
         .ok()
         .and_then(|text| RoomId::new(text).ok())
-        .ok_or_else(|| OpenFailure::Damaged("it has a room with an impossible name".into()))
+        .ok_or_else(|| OpenFailure::Damaged("it has a room with an invalid name".into()))
 }
 
-/// sled has no error of its own for this.
-fn is_held(error: &sled::Error) -> bool {
+/// Whether another process has the database open. sled has no error kind for this, so its text is compared.
+fn is_locked(error: &sled::Error) -> bool {
     matches!(error, sled::Error::Io(error) if error.to_string().contains("could not acquire lock"))
 }
 
 impl From<sled::Error> for OpenFailure {
     fn from(error: sled::Error) -> Self {
-        let is_held = is_held(&error);
+        let is_locked = is_locked(&error);
         match error {
-            sled::Error::Io(error) if is_held => OpenFailure::Io(error),
+            sled::Error::Io(error) if is_locked => OpenFailure::Io(error),
             sled::Error::Io(error)
                 if matches!(
                     error.kind(),
@@ -252,23 +263,23 @@ impl From<codec::CodecError> for OpenFailure {
     }
 }
 
-/// Puts a damaged database aside, and removes the oldest of those that were put aside before.
+/// Moves a damaged database away, and removes the oldest of those that were moved away before.
 fn quarantine(dir: &DataDir, path: &Path) -> Result<PathBuf, StorageError> {
     const PREFIX: &str = "quarantine-";
     let mut times: Vec<u64> =
         files::names_in(THING, dir.path())?.iter().filter_map(|name| name.strip_prefix(PREFIX)?.parse().ok()).collect();
     times.sort_unstable();
     let now = clock::wall_time_now().0;
-    // Two in one millisecond, or after the clock went back, still get names in their order.
+    // The names stay in order, even for two in one millisecond and after the clock went back.
     let time = times.last().map_or(now, |last| now.max(last + 1));
-    let aside = dir.join(&format!("{PREFIX}{time}"));
-    files::rename(THING, path, &aside, dir.disk())?;
+    let moved_to = dir.join(&format!("{PREFIX}{time}"));
+    files::rename(THING, path, &moved_to, dir.disk())?;
     times.push(time);
     for old in times.iter().rev().skip(QUARANTINED_MAX) {
         let old = dir.join(&format!("{PREFIX}{old}"));
         std::fs::remove_dir_all(&old).map_err(StorageError::io("quarantined database", "remove", &old))?;
     }
-    Ok(aside)
+    Ok(moved_to)
 }
 
 #[cfg(test)]

@@ -11,15 +11,15 @@ use openraft::RaftLogReader;
 use openraft::storage::RaftLogStorage;
 use quorate::raft_types::Vote;
 use quorate::random::SystemRandom;
-use quorate::storage::{Durability, StorageConfig};
+use quorate::storage::{StorageConfig, SystemDisk};
 
 use crate::disk_image::{Disk, cut_power};
-use crate::storage::{append, config, entry, log_id, read_all, state, write_snapshot};
+use crate::storage::{UnflushedDisk, append, config, entry, log_id, read_all, state, write_snapshot};
 
 const ENTRIES: u64 = 500;
 
-fn config_with(dir: &Path, durability: Durability, log_chunk_bytes: usize) -> StorageConfig {
-    StorageConfig { disk: Arc::new(durability), log_chunk_bytes, ..config(dir) }
+fn config_with(dir: &Path, flushes: impl quorate::storage::Disk, log_chunk_bytes: usize) -> StorageConfig {
+    StorageConfig { disk: Arc::new(flushes), log_chunk_bytes, ..config(dir) }
 }
 
 /// What of the acknowledged is there after the cut.
@@ -34,10 +34,10 @@ struct Kept {
 /// Writes, cuts the power, and reports what was acknowledged and what a start finds.
 async fn cut_after_writing(
     disk: &Disk,
-    durability: Durability,
+    flushes: impl quorate::storage::Disk,
     log_chunk_bytes: usize,
 ) -> (Kept, Result<Kept, String>) {
-    let config = config_with(&disk.data_dir(), durability, log_chunk_bytes);
+    let config = config_with(&disk.data_dir(), flushes, log_chunk_bytes);
     let mut storage = quorate::storage::open(config.clone(), &SystemRandom).unwrap();
     let mut vote = None;
     for index in 0..ENTRIES {
@@ -78,7 +78,7 @@ async fn everything_acknowledged_survives_a_power_cut() {
             Ok(disk) => disk,
             Err(why) => return println!("SKIPPED: no file system can be mounted here: {why}"),
         };
-        let (acknowledged, found) = cut_after_writing(&disk, Durability::Fsync, log_chunk_bytes).await;
+        let (acknowledged, found) = cut_after_writing(&disk, SystemDisk, log_chunk_bytes).await;
         assert_eq!(found.as_ref(), Ok(&acknowledged));
     }
 }
@@ -92,7 +92,7 @@ async fn everything_acknowledged_survives_a_power_cut_in_the_middle_of_writing()
     let acknowledged = Arc::new(AtomicU64::new(0));
     let mut certain = 0;
     for round in 0..6 {
-        let config = config_with(&disk.data_dir(), Durability::Fsync, 3_000);
+        let config = config_with(&disk.data_dir(), SystemDisk, 3_000);
         let mut storage = quorate::storage::open(config, &SystemRandom).unwrap();
         let found = read_all(&mut storage.log).await;
         assert!(found.len() as u64 >= certain, "of {certain} entries {} are left", found.len());
@@ -128,7 +128,7 @@ async fn a_full_disk_stops_the_log_and_the_next_start_has_room() {
         Ok(disk) => disk,
         Err(why) => return println!("SKIPPED: no file system can be mounted here: {why}"),
     };
-    let config = config_with(&disk.data_dir(), Durability::Fsync, 10_000);
+    let config = config_with(&disk.data_dir(), SystemDisk, 10_000);
     let mut storage = quorate::storage::open(config.clone(), &SystemRandom).unwrap();
     append(&mut storage.log, [entry(1, 0)]).await.unwrap();
     let mut filler = File::create(disk.mount.join("filler")).unwrap();
@@ -156,8 +156,8 @@ async fn without_flushing_a_power_cut_is_noticed_by_this_test() {
         Err(why) => return println!("SKIPPED: no file system can be mounted here: {why}"),
     };
     // What a start makes is made safely; only what is acknowledged later isn't.
-    drop(quorate::storage::open(config_with(&disk.data_dir(), Durability::Fsync, 4 << 20), &SystemRandom).unwrap());
-    let (acknowledged, found) = cut_after_writing(&disk, Durability::NoneForTests, 4 << 20).await;
+    drop(quorate::storage::open(config_with(&disk.data_dir(), SystemDisk, 4 << 20), &SystemRandom).unwrap());
+    let (acknowledged, found) = cut_after_writing(&disk, UnflushedDisk::default(), 4 << 20).await;
     println!("without flushing, of {acknowledged:?} this is left: {found:?}");
     assert!(
         found.is_ok_and(|found| found.entries < acknowledged.entries && found.vote != acknowledged.vote),

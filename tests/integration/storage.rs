@@ -1,9 +1,11 @@
 //! The stores as openraft sees them, and what a restart finds. The helpers here serve the other storage tests.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use openraft::entry::RaftEntry;
 use openraft::storage::{IOFlushed, RaftLogStorage};
@@ -18,14 +20,36 @@ use quorate::domain::{
 };
 use quorate::raft_types::{Entry, EntryPayload, LogId, Node, SnapshotMeta, StoredMembership, TypeConfig, Vote};
 use quorate::random::SystemRandom;
-use quorate::storage::{
-    Durability, LogStore, SnapshotFile, SnapshotStore, StateMeta, Storage, StorageConfig, StorageError,
-};
+use quorate::storage::{Disk, LogStore, SnapshotFile, SnapshotStore, StateMeta, Storage, StorageConfig, StorageError};
 
 type StorageErrorOfRaft = openraft::StorageError<TypeConfig>;
 
 pub fn config(dir: &Path) -> StorageConfig {
     StorageConfig::new(dir, "node-a")
+}
+
+/// Skips every flush. All flushes of files except the log's fail as soon as `fails` is set.
+#[derive(Debug, Default)]
+pub struct UnflushedDisk {
+    pub fails: AtomicBool,
+}
+
+impl Disk for UnflushedDisk {
+    fn sync_file(&self, _path: &Path, _file: &File) -> io::Result<()> {
+        if self.fails.load(Ordering::Relaxed) { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+    }
+
+    fn sync_folder(&self, _folder: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn sync_tree(&self, _folder: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn log_syncs_itself(&self) -> bool {
+        false
+    }
 }
 
 pub fn open(dir: &Path) -> Storage {
@@ -344,9 +368,9 @@ fn only_the_owner_may_look_into_a_new_directory() {
 }
 
 #[test]
-fn without_durability_nothing_else_changes() {
+fn a_directory_that_was_made_without_flushes_opens_on_a_disk_that_flushes() {
     let dir = tempfile::tempdir().unwrap();
-    let config = StorageConfig { disk: Arc::new(Durability::NoneForTests), ..config(dir.path()) };
+    let config = StorageConfig { disk: Arc::new(UnflushedDisk::default()), ..config(dir.path()) };
     drop(quorate::storage::open(config, &SystemRandom).unwrap());
     open(dir.path());
 }

@@ -1,20 +1,19 @@
 //! What the disk can do to the files, and what a start makes of it: it has everything that was acknowledged, or
 //! it refuses. It never just has less.
 
-use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use openraft::RaftLogReader;
 use openraft::storage::RaftLogStorage;
 use quorate::raft_types::Vote;
 use quorate::random::SystemRandom;
-use quorate::storage::{Disk, Recovered, StorageConfig, StorageError};
+use quorate::storage::{Recovered, StorageConfig, StorageError};
 
-use crate::storage::{append, config, entry, log_id, open, read_all, state, try_open, write_snapshot};
+use crate::storage::{UnflushedDisk, append, config, entry, log_id, open, read_all, state, try_open, write_snapshot};
 
 /// Enough for several files of [`CHUNK_BYTES`], the last with entries of its own, and few enough to flip every byte.
 const ENTRIES: u64 = 14;
@@ -302,7 +301,7 @@ async fn a_received_snapshot_that_is_damaged_is_refused_and_leftovers_go() {
     let current = storage.snapshots.current().unwrap();
     let good = fs::read(&current.path).unwrap();
     for length in [0, 1, 20, good.len() / 2, good.len() - 33, good.len() - 1] {
-        let mut incoming = storage.snapshots.receive().await.unwrap();
+        let mut incoming = storage.snapshots.begin_incoming().await.unwrap();
         incoming.write(good[..length].to_vec()).await.unwrap();
         assert!(matches!(incoming.verify().await, Err(StorageError::Damaged { .. })), "{length}");
     }
@@ -332,37 +331,15 @@ async fn files_of_a_later_version_are_not_called_damaged() {
     assert!(matches!(error, StorageError::Newer { .. }), "{error}");
 }
 
-/// A disk that fails from some moment on, for all but the log itself.
-#[derive(Debug, Default)]
-struct FailsLater(AtomicBool);
-
-impl Disk for FailsLater {
-    fn sync_file(&self, _path: &Path, _file: &File) -> io::Result<()> {
-        if self.0.load(Ordering::Relaxed) { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
-    }
-
-    fn sync_folder(&self, _folder: &Path) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn sync_tree(&self, _folder: &Path) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn log_syncs_itself(&self) -> bool {
-        false
-    }
-}
-
 /// The watermark follows the log by itself, so nobody waits for it.
 #[tokio::test]
 async fn a_failure_that_no_writer_meets_is_told_all_the_same() {
     let dir = tempfile::tempdir().unwrap();
-    let disk = Arc::new(FailsLater::default());
+    let disk = Arc::new(UnflushedDisk::default());
     let config = StorageConfig { disk: disk.clone(), ..config(dir.path()) };
     let mut storage = quorate::storage::open(config, &SystemRandom).unwrap();
     append(&mut storage.log, [entry(1, 0), entry(1, 1)]).await.unwrap();
-    disk.0.store(true, Ordering::Relaxed);
+    disk.fails.store(true, Ordering::Relaxed);
     let failure = tokio::time::timeout(Duration::from_secs(10), storage.log.failed()).await.unwrap();
     assert!(failure.to_string().contains("watermark"), "{failure}");
 }

@@ -1,9 +1,9 @@
-//! Bytes that nobody wrote. See `codec::fuzz_tests`.
+//! Damaged and random bytes for the decoder. See `codec::fuzz_tests`.
 
 use super::*;
 use crate::codec::fuzz_tests::{Written, try_decoder};
 
 #[test]
-fn an_identity_is_read_or_refused() {
+fn a_damaged_identity_is_an_error_and_no_panic() {
     try_decoder("identity.bin", Written::InOneWay, |_: Record| ());
 }

@@ -1,34 +1,34 @@
-//! How far the log is known to have come, in a file of its own.
+//! What the log must have at least, in a file of its own.
 //!
-//! A log that has lost its last file, or its tail, still opens: it is merely shorter. A node that has forgotten
-//! entries which a majority was counted for, or its vote, would break Raft's promises without anybody
-//! noticing. So the vote, the last flushed index and the last file of the log are noted here as well, and a log
-//! that is behind its watermark is damaged.
+//! A log that has lost its last file or its tail still opens, and is only shorter. A node without its vote, or without
+//! entries that it has acknowledged, would break Raft's promises unnoticed. So this file also has the vote, the last
+//! flushed index and the last file of the log. A log that is behind its watermark is damaged.
 //!
-//! The watermark follows the log, so it may be behind it, but must never be ahead: it is written after what it
-//! notes is flushed, and before a truncation. Vote and file are noted before anything that depends on them is
-//! acknowledged; the index follows within a second.
+//! The watermark may be behind the log, but must never be ahead. So it is raised after the log is flushed, and lowered
+//! before a truncation. Vote and file are written here before anything that depends on them is acknowledged. The index
+//! follows within a second.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::data_dir::DataDir;
-use super::{StorageError, files};
+use super::super::data_dir::DataDir;
+use super::super::error::StorageError;
+use super::super::files;
 use crate::codec;
 use crate::raft_types::Vote;
 
 const THING: &str = "watermark";
 
-/// What the log has at least.
+/// What the log must have at least.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Watermark {
     /// The vote, or a later one.
     pub(super) vote: Option<Vote>,
-    /// An entry with this index, or one purged by now.
+    /// An entry with this index. It may have been purged since.
     pub(super) last_index: Option<u64>,
-    /// A file (raft-log says chunk) that starts at this offset, or at a later one.
+    /// A file that starts at this offset, or at a later one. raft-log calls its files chunks.
     pub(super) open_chunk: u64,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct WatermarkFile {
 }
 
 impl WatermarkFile {
-    /// Reads the watermark, or makes one for a log that doesn't exist yet.
+    /// Reads the watermark, or creates it for a log that doesn't exist yet.
     pub(super) fn open(dir: Arc<DataDir>, log_exists: bool) -> Result<WatermarkFile, StorageError> {
         let path = dir.join(THING);
         match files::read_if_there(THING, &path)? {
@@ -48,8 +48,8 @@ impl WatermarkFile {
                 let written = codec::decode(&bytes).map_err(StorageError::decode(THING, &path))?;
                 Ok(WatermarkFile { dir, written })
             }
-            // It is made before the log is, so a log without one has lost it.
-            None if log_exists => Err(StorageError::damaged(THING, &path, "it is missing, though there is a log")),
+            // It is created before the log. So if a log has no watermark, the file was lost.
+            None if log_exists => Err(StorageError::damaged(THING, &path, "it is missing, but there is a log")),
             None => {
                 let mut file = WatermarkFile { dir, written: Watermark::default() };
                 file.write(Watermark::default())?;
@@ -58,12 +58,12 @@ impl WatermarkFile {
         }
     }
 
-    /// What is on the disk.
+    /// The watermark on the disk.
     pub(super) fn written(&self) -> &Watermark {
         &self.written
     }
 
-    /// Replaces it; when this returns, it is on the disk.
+    /// Replaces the watermark. It is flushed when this returns.
     pub(super) fn write(&mut self, watermark: Watermark) -> Result<(), StorageError> {
         let bytes = codec::encode(&watermark).map_err(|source| StorageError::Encode { thing: THING, source })?;
         files::replace(THING, &self.path(), &bytes, self.dir.disk())?;

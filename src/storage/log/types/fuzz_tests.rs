@@ -1,7 +1,8 @@
-//! Bytes that nobody wrote. See `codec::fuzz_tests`.
+//! Damaged and random bytes for the decoder. See `codec::fuzz_tests`.
 
 use super::*;
 use crate::codec::fuzz_tests::{bounded, golden, payload_of, sealed, try_on};
+use crate::domain::Command;
 
 fn written(value: &impl Encode) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -9,7 +10,7 @@ fn written(value: &impl Encode) -> Vec<u8> {
     bytes
 }
 
-/// What raft-log's decoders of ours read, they write in the same way, and they read no further.
+/// A value that a decoder accepts must be encoded as the same bytes, and the decoder must not read beyond them.
 fn try_log_type<T: Encode + Decode>(seed: &T, is_kept: bool) {
     try_on(vec![written(seed)], |bytes| {
         let mut rest = bytes;
@@ -21,18 +22,18 @@ fn try_log_type<T: Encode + Decode>(seed: &T, is_kept: bool) {
 }
 
 #[test]
-fn ids_and_votes_in_the_log_are_read_or_refused() {
+fn damaged_ids_and_votes_in_the_log_are_errors_and_no_panics() {
     let bytes = [0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 7, 1];
     try_log_type(&StoredLogId::decode(&bytes[..16]).unwrap(), true);
     try_log_type(&StoredVote::decode(&bytes[..]).unwrap(), true);
 }
 
 #[test]
-fn payloads_in_the_log_are_read_or_refused() {
+fn damaged_payloads_in_the_log_are_errors_and_no_panics() {
     for (name, is_kept) in [("log_payload.bin", true), ("log_membership.bin", false)] {
         let frame = golden(name);
         try_log_type(&Payload(Arc::new(codec::decode(&frame).unwrap())), is_kept);
-        // Behind checksums that are right.
+        // The checksums are right, so that the decoder sees the damaged payload.
         try_on(vec![payload_of(&frame).to_vec()], |payload| {
             let frame = sealed(payload);
             if let Ok(payload) = bounded(frame.len(), || Payload::decode(&*frame)) {

@@ -1,80 +1,81 @@
-//! The one task through which everything reaches the log's disk. It has a thread of its own, since flushing blocks.
+//! The task that flushes the log while a node runs. It has a thread of its own, because flushing blocks.
 //!
-//! It takes all that wait, flushes once for them, and repeats; so the number of entries that share a flush grows
-//! with the load, and nobody waits for a timer. (raft-log's own batching adds its wait to every flush, and
-//! without a wait it flushes once for each append.) Votes go through the same queue, so that the order of votes
-//! and entries on the disk is the order in which raft gave them.
+//! The task takes all queued jobs, flushes once for them, and repeats. So more entries share a flush as the load grows,
+//! and no job waits for a timer. (raft-log's own batching would add its wait to every flush, or without a wait flush
+//! once for each append.) Votes use the same queue, so that votes and entries reach the disk in the order in which
+//! openraft gave them.
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
-
-use tokio::time::Instant;
 
 use raft_log::api::raft_log_writer::RaftLogWriter;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
-use super::StorageError;
-use super::log_store::Shared;
-use super::log_types::{FlushGroup, Waiting, answer_all};
+use super::super::error::StorageError;
+use super::pending::{FlushGroup, PendingFlush, complete_all};
+use super::shared::Shared;
 use super::watermark::{Watermark, WatermarkFile};
 use crate::raft_types::Vote;
 
-/// How far the noted index may be behind, in time. Each write of the watermark costs three flushes.
-const RAISE_EVERY: Duration = Duration::from_secs(1);
+/// How long the index in the watermark may lag behind the log. It isn't written more often, because each write flushes
+/// a file and its folder.
+const WATERMARK_LAG_MAX: Duration = Duration::from_secs(1);
 
-/// What waits for the flush thread.
+/// What the flush task can be told to do.
 pub(super) enum Job {
-    /// Entries are in the log's buffer.
-    Entries(Waiting),
-    /// A vote is in the log's buffer. It is answered once log and watermark have it.
+    /// Flush entries that are in the log's buffer.
+    Entries(PendingFlush),
+    /// Flush a vote that is in the log's buffer. It is done when the log and the watermark have it.
     Vote(Vote, oneshot::Sender<io::Result<()>>),
-    /// The log is about to be cut off after this index (`None`: from its start).
-    Lower(Option<u64>, oneshot::Sender<io::Result<()>>),
-    /// A purge is in the log's buffer; flushing it frees the files that it made superfluous.
+    /// Lower the watermark to this index, because the log is about to be truncated after it. With
+    /// `None`, all entries are truncated.
+    LowerWatermark(Option<u64>, oneshot::Sender<io::Result<()>>),
+    /// Flush a purge that is in the log's buffer. That removes the files which are no longer needed.
     Purged,
 }
 
-/// What comes next.
+/// Why the flush task woke up.
 enum Next {
     Job(Job),
-    /// Nothing, but the watermark is due.
-    Waited,
-    /// Nothing any more.
+    /// No job came in time, and the watermark must be written.
+    WatermarkDue,
+    /// Every handle of the log was dropped.
     Closed,
 }
 
+/// The flush task.
 pub(super) struct Flusher {
     shared: Arc<Shared>,
     jobs: UnboundedReceiver<Job>,
     watermark: WatermarkFile,
-    /// What the watermark could say by now.
+    /// What the watermark may say, because the log has flushed it.
     flushed: Watermark,
-    raised_at: Instant,
+    watermark_written_at: Instant,
 }
 
 impl Flusher {
     pub(super) fn new(shared: Arc<Shared>, jobs: UnboundedReceiver<Job>, watermark: WatermarkFile) -> Flusher {
         let flushed = watermark.written().clone();
-        Flusher { shared, jobs, watermark, flushed, raised_at: Instant::now() }
+        Flusher { shared, jobs, watermark, flushed, watermark_written_at: Instant::now() }
     }
 
-    /// Serves until every handle of the log is dropped.
+    /// Runs until every handle of the log is dropped.
     pub(super) async fn run(mut self) {
         loop {
             match self.next_job().await {
                 Next::Job(job) => self.serve(job).await,
-                Next::Waited => {}
+                Next::WatermarkDue => {}
                 Next::Closed => break,
             }
-            if self.is_behind() && self.raised_at.elapsed() >= RAISE_EVERY {
+            if self.is_behind() && self.watermark_written_at.elapsed() >= WATERMARK_LAG_MAX {
                 self.raise_watermark();
             }
         }
-        // What was never waited for, such as the committed id, is brought to the disk as well.
+        // This also flushes what no job waits for, such as the committed id.
         self.flush(Vec::new()).await;
         if self.is_behind() {
             self.raise_watermark();
@@ -82,27 +83,26 @@ impl Flusher {
     }
 
     async fn next_job(&mut self) -> Next {
-        let received = if self.is_behind() {
-            tokio::time::timeout_at(self.raised_at + RAISE_EVERY, self.jobs.recv()).await
+        let next = if self.is_behind() {
+            tokio::time::timeout_at(self.watermark_written_at + WATERMARK_LAG_MAX, self.jobs.recv()).await
         } else {
             Ok(self.jobs.recv().await)
         };
-        match received {
+        match next {
             Ok(Some(job)) => Next::Job(job),
             Ok(None) => Next::Closed,
-            Err(_) => Next::Waited,
+            Err(_) => Next::WatermarkDue,
         }
     }
 
     async fn serve(&mut self, first: Job) {
-        let mut waiting = Vec::new();
+        let mut pending = Vec::new();
         let mut needs_flush = false;
         let mut next = Some(first);
-        // A vote or a truncation ends the group: both touch the watermark, and who comes later must be
-        // answered later.
+        // A vote or a truncation ends the group, because both write the watermark. Later jobs must be answered later.
         let last = loop {
             match next {
-                Some(Job::Entries(one)) => waiting.push(one),
+                Some(Job::Entries(entries)) => pending.push(entries),
                 Some(Job::Purged) => {}
                 last => break last,
             }
@@ -110,52 +110,48 @@ impl Flusher {
             next = self.jobs.try_recv().ok();
         };
         if needs_flush || matches!(last, Some(Job::Vote(..))) {
-            self.flush(waiting).await;
+            self.flush(pending).await;
         }
         match last {
-            Some(Job::Vote(vote, answer)) => {
+            Some(Job::Vote(vote, done)) => {
                 let watermark = Watermark { vote: Some(vote), ..self.flushed.clone() };
-                let _ = answer.send(self.write_watermark(watermark));
+                let _ = done.send(self.write_watermark(watermark));
             }
-            Some(Job::Lower(last_index, answer)) => {
+            Some(Job::LowerWatermark(last_index, done)) => {
                 let kept = last_index.min(self.flushed.last_index);
-                let _ = answer.send(self.write_watermark(Watermark { last_index: kept, ..self.flushed.clone() }));
+                let _ = done.send(self.write_watermark(Watermark { last_index: kept, ..self.flushed.clone() }));
             }
             Some(Job::Entries(_) | Job::Purged) | None => {}
         }
     }
 
-    /// Flushes what is in the log's buffer, and answers those who wait for it.
-    async fn flush(&mut self, waiting: Vec<Waiting>) {
+    /// Flushes the log's buffer, and reports the result to every pending entry.
+    async fn flush(&mut self, pending: Vec<PendingFlush>) {
         if let Some(duration) = self.shared.dir.disk().stall() {
             tokio::time::sleep(duration).await;
         }
         if let Some(failure) = self.shared.failure() {
-            answer_all(waiting, &Err(failure.into()));
-            return;
+            return complete_all(pending, &Err(failure.into()));
         }
-        let started_at = Instant::now();
         let (done, flushed) = sync_channel(1);
         let syncs_itself = self.shared.dir.disk().log_syncs_itself();
-        let (result, is_new, held) = {
+        let (result, is_new, at_end) = {
             let mut log = self.shared.log.write();
             self.flushed.last_index = log.log_state().last().map(|last| last.0.index);
             self.flushed.open_chunk = *log.stat().open_chunk.chunk_id;
-            // Nothing in a new file is acknowledged before the watermark knows that the file exists; otherwise
-            // its loss would look like a log that never had it.
+            // Nothing in a new file is acknowledged before the watermark knows the file. Otherwise, if the file were
+            // lost, the log would look as if it never had one.
             let is_new = self.flushed.open_chunk > self.watermark.written().open_chunk;
-            let later = is_new || !syncs_itself;
-            let (held, waiting) = if later { (waiting, Vec::new()) } else { (Vec::new(), waiting) };
-            (log.flush(syncs_itself, Some(FlushGroup { waiting, done })), is_new, held)
+            // raft-log completes `at_once` when it has flushed. The others need the watermark, or the disk's own flush.
+            let (at_once, at_end) = if is_new || !syncs_itself { (Vec::new(), pending) } else { (pending, Vec::new()) };
+            (log.flush(syncs_itself, Some(FlushGroup { pending: at_once, done })), is_new, at_end)
         };
-        // A callback that is dropped, on either way, is a flush that did not happen.
+        // If the callback was dropped, the flush did not happen.
         let result = result.and_then(|()| {
             flushed.recv().unwrap_or_else(|_| Err(io::Error::other("the log's writer has stopped before this flush")))
         });
         let result = result.and_then(|()| self.shared.dir.disk().log_written(&self.shared.dir.join("log")));
-        self.shared.stats.flushes.fetch_add(1, Ordering::Relaxed);
-        let micros = u64::try_from(started_at.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.shared.stats.last_flush_micros.store(micros, Ordering::Relaxed);
+        self.shared.count_flush();
         let result = match result {
             Ok(()) if is_new => self.write_watermark(self.flushed.clone()),
             Ok(()) => Ok(()),
@@ -164,7 +160,7 @@ impl Flusher {
                 Err(error)
             }
         };
-        answer_all(held, &result);
+        complete_all(at_end, &result);
     }
 
     fn is_behind(&self) -> bool {
@@ -172,7 +168,7 @@ impl Flusher {
     }
 
     fn raise_watermark(&mut self) {
-        // A failure is kept, and told to whoever waits for one and to whoever writes next.
+        // `Shared` keeps a failure: `LogStore::failed` returns it, and so does the next write.
         let _ = self.write_watermark(self.flushed.clone());
     }
 
@@ -180,7 +176,7 @@ impl Flusher {
         if let Some(failure) = self.shared.failure() {
             return Err(failure.into());
         }
-        self.raised_at = Instant::now();
+        self.watermark_written_at = Instant::now();
         match self.watermark.write(watermark.clone()) {
             Ok(()) => {
                 self.flushed = watermark;

@@ -1,4 +1,4 @@
-//! Opening the raft log: is it whole, and does it fit the watermark and the newest snapshot?
+//! Opens the raft log: checks that it is whole, and that it fits the watermark and the newest snapshot.
 
 use std::io;
 use std::path::Path;
@@ -8,17 +8,18 @@ use std::sync::mpsc::sync_channel;
 use raft_log::RaftLog;
 use raft_log::api::raft_log_writer::RaftLogWriter;
 
-use super::StorageError;
-use super::data_dir::DataDir;
-use super::disk::Disk;
-use super::files;
-use super::log_types::{FlushGroup, LogTypes, StoredLogId, StoredVote};
+use super::super::data_dir::DataDir;
+use super::super::disk::Disk;
+use super::super::error::StorageError;
+use super::super::files;
+use super::pending::FlushGroup;
+use super::types::{LogTypes, StoredLogId, StoredVote};
 use super::watermark::{Watermark, WatermarkFile};
 use crate::raft_types::LogId;
 
 const THING: &str = "log";
 
-/// Opens the log with its watermark, and finishes what a crash has cut off.
+/// Opens the log and its watermark, and finishes a purge that a crash cut off.
 pub(super) fn open(
     dir: &Arc<DataDir>,
     chunk_bytes: usize,
@@ -30,36 +31,36 @@ pub(super) fn open(
     dir.folder(THING, "log")?;
 
     let config = Arc::new(config(&path, chunk_bytes));
-    let is_held = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
-    let mut log = files::take_lock(is_held, || RaftLog::open(config.clone())).map_err(failure(&path))?;
+    let is_locked = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
+    let mut log = files::take_lock(is_locked, || RaftLog::open(config.clone())).map_err(failure(&path))?;
     check_whole(&log, &path)?;
     check_watermark(&log, watermark.written(), &path)?;
     if let Some(snapshot) = snapshot {
         finish_installation(&mut log, &mut watermark, snapshot, &path)?;
     }
-    // What a killed process had written but not flushed is readable, and openraft takes what it reads for
-    // flushed. So it has to be, before anybody builds on it.
+    // A killed process leaves entries that were written but not flushed. openraft assumes that everything it can read
+    // is flushed, so it is flushed here.
     flush(&mut log, &path, dir.disk()).map_err(StorageError::io(THING, "flush", &path))?;
     Ok((log, watermark))
 }
 
 fn config(path: &Path, chunk_bytes: usize) -> raft_log::Config {
     let mut config = raft_log::Config::new(path.display());
-    // Entries of the file that is being written are never evicted from memory, and they are all evicted at
-    // once when the next file is begun, under the log's lock; so the file size bounds memory and latency.
+    // Entries of the file that is being written stay in memory. When the next file begins, they are all evicted at
+    // once, under the log's lock. So the file size limits memory and latency.
     config.wal.chunk_max_size = Some(chunk_bytes);
     config.wal.chunk_max_records = Some(100_000);
     config.wal.read_buffer_size = Some(1 << 20);
-    // Otherwise every crash during a write would leave a log that doesn't open.
+    // Without this, the log would not open after a crash during a write.
     config.wal.truncate_incomplete_record = Some(true);
-    // The flush thread collects; a wait here would only be added to each flush.
+    // The flush task collects entries already. A wait here would only be added to each flush.
     config.wal.flush_batch_wait = Some(std::time::Duration::ZERO);
     config.log_cache_capacity = Some(64 << 20);
     config.log_cache_max_items = Some(50_000);
     config
 }
 
-/// Tells what the operating system refused from what is damaged.
+/// Sorts an error of raft-log: these kinds mean damage, the others are failures of the operating system.
 fn failure(path: &Path) -> impl FnOnce(io::Error) -> StorageError {
     move |error| match error.kind() {
         io::ErrorKind::InvalidData
@@ -70,7 +71,7 @@ fn failure(path: &Path) -> impl FnOnce(io::Error) -> StorageError {
     }
 }
 
-/// raft-log notices a missing file in the middle, but neither one at the start nor one at the end.
+/// Checks the first and the last entry. raft-log notices a missing file only in the middle of the log.
 fn check_whole(log: &RaftLog<LogTypes>, path: &Path) -> Result<(), StorageError> {
     let state = log.log_state();
     let (purged, last) = (state.purged(), state.last());
@@ -78,10 +79,10 @@ fn check_whole(log: &RaftLog<LogTypes>, path: &Path) -> Result<(), StorageError>
     let first = log.read(0, u64::MAX).next().transpose().map_err(failure(path))?.map(|(id, _)| id.0.index);
     let expected = purged.map_or(0, |id| id.0.index + 1);
     if let Some(first) = first.filter(|first| *first != expected) {
-        return damaged(format!("it starts at entry {first}, but should at {expected}"));
+        return damaged(format!("it starts at entry {first}, but it should start at {expected}"));
     }
     if last.is_some_and(|last| log_id_at(log, last.0.index) != Some(last.0)) {
-        return damaged(format!("its last entry should be {last:?}, but is missing"));
+        return damaged(format!("its last entry should be {last:?}, but that entry is missing"));
     }
     Ok(())
 }
@@ -92,11 +93,14 @@ fn check_watermark(log: &RaftLog<LogTypes>, watermark: &Watermark, path: &Path) 
     if let Some(vote) = watermark.vote
         && state.vote().is_none_or(|found| *found < StoredVote(vote) || found.partial_cmp(&StoredVote(vote)).is_none())
     {
-        return damaged(format!("the vote {vote} was stored, but it has {:?}", state.vote().map(|vote| vote.0)));
+        return damaged(format!("the vote {vote} was stored, but the log has {:?}", state.vote().map(|vote| vote.0)));
     }
     let last_index = state.last().map(|last| last.0.index);
     if last_index < watermark.last_index {
-        return damaged(format!("entries up to {:?} were stored, but it ends at {last_index:?}", watermark.last_index));
+        return damaged(format!(
+            "entries up to {:?} were stored, but the log ends at {last_index:?}",
+            watermark.last_index
+        ));
     }
     let open_chunk = *log.stat().open_chunk.chunk_id;
     if open_chunk < watermark.open_chunk {
@@ -105,9 +109,10 @@ fn check_watermark(log: &RaftLog<LogTypes>, watermark: &Watermark, path: &Path) 
     Ok(())
 }
 
-/// A crash can come after a snapshot was received and before the log was purged to it. A snapshot holds only
-/// what is committed, so where the log is shorter, or has other entries, the snapshot is right. openraft would
-/// refuse to start with such a log.
+/// Purges the log up to the newest snapshot, if a crash came after the snapshot was received and before the purge.
+///
+/// A snapshot contains only committed entries. So if the log is shorter or has other entries, the snapshot is right.
+/// openraft would not start with such a log.
 fn finish_installation(
     log: &mut RaftLog<LogTypes>,
     watermark: &mut WatermarkFile,
@@ -128,7 +133,7 @@ fn finish_installation(
     purge(log, tail, snapshot).map_err(StorageError::io(THING, "purge", path))
 }
 
-/// The id at an index: of an entry, or of the last one purged.
+/// The id of the entry at an index, or of the last purged entry if it was there.
 pub(super) fn log_id_at(log: &RaftLog<LogTypes>, index: u64) -> Option<LogId> {
     let purged = log.log_state().purged().map(|id| id.0);
     if purged.is_some_and(|purged| purged.index == index) {
@@ -137,11 +142,11 @@ pub(super) fn log_id_at(log: &RaftLog<LogTypes>, index: u64) -> Option<LogId> {
     log.read(index, index.saturating_add(1)).next()?.ok().map(|(id, _)| id.0)
 }
 
-/// Where the log has to be cut off before it is purged to `upto`, if it has entries that contradict it.
+/// The index at which the log must be truncated before it is purged to `upto`, if its entries contradict that entry.
 ///
-/// A raft follower may hold entries of a raft leader that lost its office before they were committed. When a
-/// snapshot from its successor passes over them, openraft only looks at the entry of the same index; and
-/// raft-log takes the higher raft term for the log's end, and would refuse the next append.
+/// A raft follower may have entries of a raft leader that was replaced before it could commit them. Then a snapshot of
+/// the next raft leader may cover their indexes. openraft compares only the entry at the snapshot's index. raft-log
+/// would take the higher raft term for the log's end, and reject the next append.
 pub(super) fn tail_contradicting(log: &RaftLog<LogTypes>, upto: &LogId) -> Option<u64> {
     let state = log.log_state();
     let contradicts = match log_id_at(log, upto.index) {
@@ -152,7 +157,7 @@ pub(super) fn tail_contradicting(log: &RaftLog<LogTypes>, upto: &LogId) -> Optio
     contradicts.then(|| kept.map_or(0, |index| index + 1))
 }
 
-/// Purges the log up to an entry, after cutting off the tail from index `tail`.
+/// Purges the log up to an entry. Before that, it truncates the log at index `tail`.
 pub(super) fn purge(log: &mut RaftLog<LogTypes>, tail: Option<u64>, upto: LogId) -> io::Result<()> {
     if let Some(next) = tail {
         log.truncate(next)?;
@@ -162,7 +167,7 @@ pub(super) fn purge(log: &mut RaftLog<LogTypes>, tail: Option<u64>, upto: LogId)
 
 fn flush(log: &mut RaftLog<LogTypes>, path: &Path, disk: &dyn Disk) -> io::Result<()> {
     let (done, flushed) = sync_channel(1);
-    log.flush(disk.log_syncs_itself(), Some(FlushGroup { waiting: Vec::new(), done }))?;
+    log.flush(disk.log_syncs_itself(), Some(FlushGroup { pending: Vec::new(), done }))?;
     flushed.recv().unwrap_or_else(|_| Err(io::Error::other("the log's writer has stopped")))?;
     disk.log_written(path)
 }

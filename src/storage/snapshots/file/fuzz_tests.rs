@@ -1,4 +1,4 @@
-//! Bytes that nobody wrote. See `codec::fuzz_tests`.
+//! Damaged and random bytes for the decoder. See `codec::fuzz_tests`.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::codec::fuzz_tests::{
     Written, bounded, each_damage, golden, payload_of, rules_go_on, sealed, try_on, value_in,
 };
 
-/// The payloads of all the frames of a snapshot.
+/// The payloads of all frames in a snapshot.
 fn frames_of(snapshot: &[u8]) -> Vec<Vec<u8>> {
     let mut rest = &snapshot[..snapshot.len() - 32];
     let mut payloads = Vec::new();
@@ -20,17 +20,17 @@ fn frames_of(snapshot: &[u8]) -> Vec<Vec<u8>> {
     payloads
 }
 
-/// A snapshot in good order around any payloads.
+/// A snapshot with these payloads, and with the right checksums.
 fn snapshot_of(payloads: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes: Vec<u8> = payloads.iter().flat_map(|payload| sealed(payload)).collect();
     bytes.extend_from_slice(&Sha256::digest(&bytes));
     bytes
 }
 
-/// Reads a snapshot from a file, as at a start and as from a peer.
+/// Writes the bytes to a file and reads it as a snapshot. Returns whether it was accepted.
 fn read_snapshot(folder: &Path, bytes: &[u8]) -> bool {
     let path = folder.join("1-3.snapshot");
-    // A new file each time: ext4 flushes one that is cut to nothing and written anew.
+    // A new file each time: if a file is truncated and written again, ext4 flushes it, which is slow.
     let _ = std::fs::remove_file(&path);
     std::fs::write(&path, bytes).unwrap();
     match bounded(bytes.len(), || read(&path)) {
@@ -48,17 +48,17 @@ fn read_snapshot(folder: &Path, bytes: &[u8]) -> bool {
 }
 
 #[test]
-fn snapshots_are_read_or_refused() {
+fn a_damaged_snapshot_is_an_error_and_no_panic() {
     let folder = tempfile::tempdir().unwrap();
     let whole = golden("snapshot.bin");
     let payloads = frames_of(&whole);
     assert_eq!(snapshot_of(&payloads), whole);
     assert!(read_snapshot(folder.path(), &whole));
-    // One in five: each is a file that is written and read.
+    // Only every fifth, because each writes and reads a file.
     for damaged in each_damage(&whole).step_by(5) {
-        assert!(damaged == whole || !read_snapshot(folder.path(), &damaged), "damage that goes unnoticed");
+        assert!(damaged == whole || !read_snapshot(folder.path(), &damaged), "this damage was not noticed");
     }
-    // Behind checksums that are right: the header, and a lease.
+    // With the right checksums around a damaged header, and around a damaged lease.
     for place in [0, 1] {
         try_on(vec![payloads[place].clone()], |payload| {
             let mut damaged = payloads.clone();
@@ -66,7 +66,7 @@ fn snapshots_are_read_or_refused() {
             read_snapshot(folder.path(), &snapshot_of(&damaged));
         });
     }
-    // Frames that are missing, there twice, or in another order.
+    // With frames that are missing, repeated, or in another order.
     let places = prop::collection::vec(0..payloads.len(), 0..6);
     proptest!(|(places in places)| {
         let chosen: Vec<_> = places.iter().map(|place| payloads[*place].clone()).collect();
@@ -77,6 +77,6 @@ fn snapshots_are_read_or_refused() {
     for leases in [0, 2, 4, 1 << 60, u64::MAX] {
         let lying = codec::encode(&Header { leases, ..header.clone() }).unwrap();
         let damaged = [&[payload_of(&lying).to_vec()], &payloads[1..]].concat();
-        assert!(!read_snapshot(folder.path(), &snapshot_of(&damaged)), "it says {leases} leases");
+        assert!(!read_snapshot(folder.path(), &snapshot_of(&damaged)), "its header claims {leases} leases");
     }
 }

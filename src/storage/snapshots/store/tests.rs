@@ -1,13 +1,15 @@
-//! Two who publish at once: the one who builds snapshots, and the one who receives them.
+//! Snapshots that are built and received at the same time.
 
+use std::path::Path;
 use std::sync::Barrier;
 
 use super::*;
 use crate::raft_types::{LogId, StoredMembership};
-use crate::storage::{Durability, StorageConfig};
+use crate::storage::StorageConfig;
+use crate::storage::disk::tests::UnflushedDisk;
 
 fn store(folder: &Path) -> SnapshotStore {
-    let config = StorageConfig { disk: Arc::new(Durability::NoneForTests), ..StorageConfig::new(folder, "node-a") };
+    let config = StorageConfig { disk: Arc::new(UnflushedDisk::default()), ..StorageConfig::new(folder, "node-a") };
     SnapshotStore::open(Arc::new(DataDir::open(&config).unwrap())).unwrap()
 }
 
@@ -22,28 +24,28 @@ fn names(snapshots: &SnapshotStore) -> Vec<String> {
 }
 
 #[test]
-fn an_older_snapshot_that_is_finished_later_is_not_kept() {
+fn an_older_snapshot_that_is_finished_later_is_not_published() {
     let folder = tempfile::tempdir().unwrap();
     let snapshots = store(folder.path());
     let newer = write_up_to(&snapshots, 500);
-    assert_eq!(write_up_to(&snapshots, 100), newer, "what there is from then on");
+    assert_eq!(write_up_to(&snapshots, 100), newer, "the newest snapshot is returned");
     assert_eq!(snapshots.current(), Some(newer));
     assert_eq!(names(&snapshots), ["500-1.snapshot"]);
 }
 
 #[test]
-fn two_who_publish_at_once_do_not_remove_the_newest() {
+fn snapshots_published_at_once_leave_only_the_newest() {
     const ROUNDS: u64 = 300;
     const THREADS: u64 = 4;
     let folder = tempfile::tempdir().unwrap();
     let snapshots = store(folder.path());
     for round in 0..ROUNDS {
-        let together = Barrier::new(THREADS as usize);
+        let barrier = Barrier::new(THREADS as usize);
         std::thread::scope(|scope| {
             for thread in 0..THREADS {
-                let (snapshots, together) = (&snapshots, &together);
+                let (snapshots, barrier) = (&snapshots, &barrier);
                 scope.spawn(move || {
-                    together.wait();
+                    barrier.wait();
                     write_up_to(snapshots, 1 + round * THREADS + thread);
                 });
             }
@@ -56,12 +58,12 @@ fn two_who_publish_at_once_do_not_remove_the_newest() {
 }
 
 #[test]
-fn a_snapshot_in_the_place_of_a_damaged_one_is_kept() {
+fn a_damaged_snapshot_can_be_replaced_by_one_of_the_same_name() {
     let folder = tempfile::tempdir().unwrap();
     let snapshots = store(folder.path());
-    let rotten = write_up_to(&snapshots, 100);
-    std::fs::write(&rotten.path, "rotten").unwrap();
-    let built_anew = write_up_to(&snapshots, 100);
-    assert_eq!(snapshots.load(&built_anew).unwrap().0, built_anew.meta);
+    let damaged = write_up_to(&snapshots, 100);
+    std::fs::write(&damaged.path, "damaged").unwrap();
+    let rebuilt = write_up_to(&snapshots, 100);
+    assert_eq!(snapshots.load(&rebuilt).unwrap().0, rebuilt.meta);
     assert_eq!(names(&snapshots), ["100-1.snapshot"]);
 }
