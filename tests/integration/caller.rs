@@ -1,12 +1,14 @@
-//! Calls that check what all answers have in common, and that each answer is one that the node's own OpenAPI
-//! document tells of.
+//! Clients that talk to one node over HTTP. Each answer is checked: it must have what all answers have in common, and
+//! its status must be one that the node's own OpenAPI document names for that request.
+
+use std::sync::Arc;
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use crate::harness::{self, Held, Node};
+use crate::harness::{self, Cluster, Node, eventually};
 
 /// Each code of the contract, and the status that goes with it.
 const CODES: [(u16, &str); 15] = [
@@ -26,6 +28,27 @@ const CODES: [(u16, &str); 15] = [
     (503, "unavailable"),
     (503, "outcome_unknown"),
 ];
+
+/// A lease that a test holds.
+#[derive(Debug, Clone)]
+pub struct Held {
+    pub room: String,
+    pub token: String,
+    pub term: u64,
+}
+
+impl Held {
+    /// The lease that the body of a successful answer grants.
+    #[track_caller]
+    pub fn from_body(room: &str, body: &Value) -> Held {
+        assert_eq!(body["status"], "leader", "{body}");
+        Held {
+            room: room.into(),
+            token: body["leader_token"].as_str().unwrap().into(),
+            term: body["leader"]["term"].as_u64().unwrap(),
+        }
+    }
+}
 
 /// One answer, whole.
 #[derive(Debug)]
@@ -63,7 +86,8 @@ impl Answer {
 
     #[track_caller]
     pub fn held(&self, room: &str) -> Held {
-        Held::from_answer(room, &(self.status, self.body.clone()))
+        assert_eq!(self.status, 200, "{}", self.text);
+        Held::from_body(room, &self.body)
     }
 
     fn check(&self) {
@@ -101,15 +125,25 @@ pub fn fields_of(value: &Value) -> Vec<&str> {
 #[derive(Clone)]
 pub struct Caller {
     pub url: String,
-    pub document: Value,
+    pub document: Arc<Value>,
     http: reqwest::Client,
 }
 
 impl Caller {
+    /// A client of this node. Waits until the node serves its OpenAPI document, which it does before it is ready.
     pub async fn of(node: &Node) -> Caller {
-        let (status, document) = harness::get(&format!("{}/openapi.json", node.url())).await.unwrap();
-        assert_eq!(status, 200);
-        Caller { url: node.url(), document, http: harness::http() }
+        let http = harness::http();
+        let document = eventually("the node serves its OpenAPI document", async || {
+            let response = http.get(format!("{}/openapi.json", node.url())).send().await.ok()?;
+            assert_eq!(response.status(), 200);
+            response.json().await.ok()
+        });
+        Caller { url: node.url(), document: Arc::new(document.await), http: http.clone() }
+    }
+
+    /// A client of each node, in the order of the nodes.
+    pub async fn of_each(cluster: &Cluster) -> Vec<Caller> {
+        futures::future::join_all(cluster.nodes.iter().map(Caller::of)).await
     }
 
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -117,18 +151,23 @@ impl Caller {
     }
 
     pub async fn send(&self, request: RequestBuilder) -> Answer {
+        self.try_send(request).await.expect("the node answers")
+    }
+
+    /// The answer, or `None` if the node is gone.
+    pub async fn try_send(&self, request: RequestBuilder) -> Option<Answer> {
         let request = request.build().unwrap();
         let (method, path) = (request.method().clone(), request.url().path().to_owned());
-        let response = self.http.execute(request).await.unwrap();
+        let response = self.http.execute(request).await.ok()?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        let text = response.text().await.unwrap();
+        let text = response.text().await.ok()?;
         let body = serde_json::from_str(&text).unwrap_or(Value::Null);
         let answer = Answer { status, headers, text, body };
         answer.check();
         if method != Method::HEAD {
             self.check_documented(&method, &path, &answer);
         }
-        answer
+        Some(answer)
     }
 
     fn check_documented(&self, method: &Method, path: &str, answer: &Answer) {
@@ -163,6 +202,11 @@ impl Caller {
         self.post(&format!("/elections/{room}/campaign"), body).await
     }
 
+    /// Wins a vacant room.
+    pub async fn win(&self, room: &str, candidate: &str, ttl_seconds: u64) -> Held {
+        self.campaign(room, json!({"candidate_id": candidate, "ttl_seconds": ttl_seconds})).await.held(room)
+    }
+
     pub async fn campaign_with_key(&self, room: &str, candidate: &str, key: &str) -> Answer {
         let request = self.request(Method::POST, &format!("/elections/{room}/campaign"));
         self.send(request.header("Idempotency-Key", key).json(&json!({"candidate_id": candidate}))).await
@@ -179,6 +223,27 @@ impl Caller {
     pub async fn status(&self, room: &str) -> Answer {
         self.get(&format!("/elections/{room}")).await
     }
+
+    /// The room as this node knows it, without asking the raft leader.
+    pub async fn local_status(&self, room: &str) -> Answer {
+        self.get(&format!("/elections/{room}?consistency=local")).await
+    }
+}
+
+/// Wins 50 rooms and renews them, all at once in each round, until the log has about this many more entries.
+pub async fn fill_log(caller: &Caller, entries: usize) -> Vec<Held> {
+    const ROOMS: usize = 50;
+    let mut held = Vec::new();
+    for count in 0..ROOMS {
+        held.push(caller.win(&format!("by-snapshot-{count}"), "worker-a", 300).await);
+    }
+    for _ in 0..entries / ROOMS {
+        let renewals = held.iter().map(|lease| caller.renew(&lease.room, &lease.token));
+        for renewed in futures::future::join_all(renewals).await {
+            assert_eq!(renewed.status, 200, "{}", renewed.text);
+        }
+    }
+    held
 }
 
 /// Whether `/elections/{election_id}` is what `/elections/nightly-report` is made from.

@@ -481,7 +481,7 @@ async fn an_answer_names_the_node_that_decided_whichever_was_asked() {
         for answer in [&won, &renewed, &seen, &lost, &resigned] {
             assert_eq!((answer.status, answer.header("x-quorate-node")), (200, decides.as_str()), "{}", answer.text);
         }
-        let local = caller.get(&format!("/elections/{room}?consistency=local")).await;
+        let local = caller.local_status(room).await;
         assert_eq!(local.header("x-quorate-node"), node.settings.name, "a local look is nobody else's");
     }
 }

@@ -2,21 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use reqwest::Method;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::caller::{Answer, Caller};
-use crate::harness::{Cluster, Held, eventually};
+use crate::caller::{Answer, Caller, Held};
+use crate::harness::{Cluster, eventually};
 
 /// Three nodes, the place of the raft leader among them, and a caller of each.
 async fn three() -> (Cluster, usize, Vec<Caller>) {
     let cluster = Cluster::three().await;
     let leads = cluster.raft_leader().await;
-    let mut callers = Vec::new();
-    for node in &cluster.nodes {
-        callers.push(Caller::of(node).await);
-    }
+    let callers = Caller::of_each(&cluster).await;
     (cluster, leads, callers)
 }
 
@@ -32,13 +28,11 @@ async fn what_was_proposed_and_not_committed_has_an_unknown_outcome_and_the_key_
     const KEY: &str = "a-key-that-settles-it-01";
     let (cluster, leads, callers) = three().await;
     let leader = &callers[leads];
-    let win =
-        async |room: &str| leader.campaign(room, json!({"candidate_id": "holder", "ttl_seconds": 60})).await.held(room);
-    let (renewing, resigning) = (win("unknown-renewal").await, win("unknown-resignation").await);
+    let renewing = leader.win("unknown-renewal", "holder", 60).await;
+    let resigning = leader.win("unknown-resignation", "holder", 60).await;
 
     signal_others(&cluster, leads, Signal::STOP);
     let asked_at = Instant::now();
-    let local = leader.request(Method::GET, "/elections/unknown-renewal?consistency=local");
     let (won, renewed, resigned, lost, forged, seen, seen_here) = tokio::join!(
         leader.campaign_with_key("unknown-campaign", "worker-a", KEY),
         leader.renew("unknown-renewal", &renewing.token),
@@ -46,7 +40,7 @@ async fn what_was_proposed_and_not_committed_has_an_unknown_outcome_and_the_key_
         leader.campaign("unknown-renewal", json!({"candidate_id": "worker-b"})),
         leader.renew("unknown-renewal", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"),
         leader.status("unknown-renewal"),
-        leader.send(local),
+        leader.local_status("unknown-renewal"),
     );
     let took = asked_at.elapsed();
     signal_others(&cluster, leads, Signal::CONT);
@@ -99,7 +93,7 @@ async fn a_try_that_is_under_way_when_its_wait_ends_is_the_one_that_is_answered(
     let asked_at = Instant::now();
     for count in 0..ROOMS {
         let room = format!("last-try-room-{count}");
-        leader.campaign(&room, json!({"candidate_id": "holder", "ttl_seconds": 5})).await.held(&room);
+        leader.win(&room, "holder", 5).await;
     }
     let waits = futures::future::join_all((0..ROOMS).map(|count| async move {
         let room = format!("last-try-room-{count}");
@@ -109,9 +103,8 @@ async fn a_try_that_is_under_way_when_its_wait_ends_is_the_one_that_is_answered(
     let pause = async {
         // Shortly before the leases end; the waiters then try by themselves, half a second later.
         eventually("the leases are about to end", || async {
-            let (_, body) =
-                crate::harness::get(&format!("{}/elections/last-try-room-0?consistency=local", leader.url)).await?;
-            (body["retry_after_ms"].as_u64()? < 800).then_some(())
+            let seen = leader.local_status("last-try-room-0").await;
+            (seen.body["retry_after_ms"].as_u64()? < 800).then_some(())
         })
         .await;
         signal_others(&cluster, leads, Signal::STOP);
@@ -133,14 +126,10 @@ fn others(place: usize) -> impl Iterator<Item = usize> {
     (0..3).filter(move |other| *other != place)
 }
 
-async fn hold_for_five_seconds(caller: &Caller, room: &str) {
-    caller.campaign(room, json!({"candidate_id": "holder", "ttl_seconds": 5})).await.held(room);
-}
-
 /// Returns shortly before the lease ends, as the node knows it.
 async fn about_to_end(caller: &Caller, room: &str) {
     eventually("the lease is about to end", || async {
-        let seen = caller.get(&format!("/elections/{room}?consistency=local")).await;
+        let seen = caller.local_status(room).await;
         (seen.body["retry_after_ms"].as_u64()? < 500).then_some(())
     })
     .await;
@@ -154,7 +143,7 @@ async fn a_wait_with_a_try_that_nobody_knows_the_outcome_of_does_not_end_as_unav
     let (mut cluster, leads, callers) = three().await;
     let waits_at = (leads + 1) % 3;
     let waiter = callers[waits_at].clone();
-    hold_for_five_seconds(&callers[leads], ROOM).await;
+    callers[leads].win(ROOM, "holder", 5).await;
     let held_at = Instant::now();
     let waiting = tokio::spawn(async move {
         let body = json!({"candidate_id": "waiter", "wait_seconds": 12});
@@ -178,7 +167,7 @@ async fn a_waiter_without_a_key_is_told_of_what_an_earlier_try_has_won() {
     let (leader, waiter) = (&callers[leads], &callers[waits_at]);
     let rooms: Vec<String> = (0..ROOMS).map(|count| format!("won-unheard-{count}")).collect();
     for room in &rooms {
-        hold_for_five_seconds(leader, room).await;
+        leader.win(room, "holder", 5).await;
     }
     let held_at = Instant::now();
     let waits =

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
-use crate::caller::{Caller, reset, send_raw};
-use crate::harness::{Cluster, Held, eventually};
+use crate::caller::{Caller, Held, reset, send_raw};
+use crate::harness::{Cluster, eventually};
 
 async fn alone() -> (Cluster, Caller) {
     let cluster = Cluster::single().await;
@@ -41,14 +41,10 @@ async fn answer_of(mut stream: TcpStream) -> Value {
     }
 }
 
-async fn lead(node: &Caller, room: &str, ttl_seconds: u64) -> Held {
-    node.campaign(room, json!({"candidate_id": "holder", "ttl_seconds": ttl_seconds})).await.held(room)
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wait_ends_with_the_room_or_when_its_time_is_over() {
     let (_cluster, node) = alone().await;
-    let held = lead(&node, "waits-in-vain", 60).await;
+    let held = node.win("waits-in-vain", "holder", 60).await;
     let asked_at = Instant::now();
     let answer = node.campaign("waits-in-vain", json!({"candidate_id": "waiter", "wait_seconds": 2})).await;
     let waited = asked_at.elapsed();
@@ -62,7 +58,7 @@ async fn a_wait_ends_with_the_room_or_when_its_time_is_over() {
     assert!(asked_at.elapsed() < Duration::from_secs(1), "a vacant room is won at once");
 
     let granted_at = Instant::now();
-    let held = lead(&node, "waits-for-expiry", 5).await;
+    let held = node.win("waits-for-expiry", "holder", 5).await;
     let answer = node.campaign("waits-for-expiry", json!({"candidate_id": "waiter", "wait_seconds": 30})).await;
     let waited = granted_at.elapsed();
     assert!(answer.held("waits-for-expiry").term > held.term);
@@ -74,7 +70,7 @@ async fn a_wait_ends_with_the_room_or_when_its_time_is_over() {
 async fn waiters_of_one_node_are_served_in_order_of_arrival() {
     let (_cluster, node) = alone().await;
     let room = "first-come-first-served";
-    let mut held = lead(&node, room, 60).await;
+    let mut held = node.win(room, "holder", 60).await;
     let mut line = Vec::new();
     for candidate in ["first", "second", "third"] {
         let body = json!({"candidate_id": candidate, "wait_seconds": 50, "ttl_seconds": 60});
@@ -86,7 +82,7 @@ async fn waiters_of_one_node_are_served_in_order_of_arrival() {
         let answer = answer_of(stream).await;
         assert_eq!(answer["leader"]["candidate_id"], candidate, "{answer}");
         assert!(resigned_at.elapsed() < Duration::from_secs(1), "{:?}", resigned_at.elapsed());
-        let next = Held::from_answer(room, &(200, answer));
+        let next = Held::from_body(room, &answer);
         assert!(next.term > held.term);
         held = next;
     }
@@ -96,7 +92,7 @@ async fn waiters_of_one_node_are_served_in_order_of_arrival() {
 async fn waiters_whose_connection_was_closed_are_passed_over() {
     let (_cluster, node) = alone().await;
     let room = "only-the-living";
-    let held = lead(&node, room, 60).await;
+    let held = node.win(room, "holder", 60).await;
     let waiting = |candidate: String| json!({"candidate_id": candidate, "wait_seconds": 60, "ttl_seconds": 60});
     let mut gone = Vec::new();
     for count in 0..24 {
@@ -113,7 +109,7 @@ async fn waiters_whose_connection_was_closed_are_passed_over() {
     assert_eq!(answer["leader"]["candidate_id"], "living", "{answer}");
 
     // With nobody alive in line the room is free for whoever comes next.
-    let held = Held::from_answer(room, &(200, answer));
+    let held = Held::from_body(room, &answer);
     for count in 0..6 {
         let stream = wait_in_line(&node, room, waiting(format!("gone-{count}")), "").await;
         if count % 2 == 0 { reset(stream) } else { drop(stream) }
@@ -132,7 +128,7 @@ async fn waiters_whose_connection_was_closed_are_passed_over() {
 async fn a_silent_waiter_keeps_the_room_from_others_no_longer_than_its_own_ttl() {
     let (_cluster, node) = alone().await;
     let room = "silence-is-costly";
-    let held = lead(&node, room, 60).await;
+    let held = node.win(room, "holder", 60).await;
     let body = json!({"candidate_id": "silent", "wait_seconds": 60, "ttl_seconds": 5});
     // Its connection stays open, and nobody reads from it.
     let _silent = wait_in_line(&node, room, body, "").await;

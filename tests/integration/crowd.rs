@@ -9,7 +9,8 @@ use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use serde_json::json;
 use tokio::net::{TcpSocket, TcpStream};
 
-use crate::harness::{Cluster, Held, Node, campaign, eventually, get};
+use crate::caller::{Caller, Held};
+use crate::harness::{Cluster, Node, eventually, http};
 use crate::raw_line::Line;
 
 /// With these a node of its own has 19 places for clients, and 9 of them for one address.
@@ -45,7 +46,7 @@ async fn wrote_to_its_disk(node: &Node) {
 
 /// Any answer: a stranger gets no more from there.
 async fn answers_peers(node: &Node) -> bool {
-    get(&node.settings.peer_url()).await.is_some()
+    http().get(node.settings.peer_url()).send().await.is_ok()
 }
 
 /// Renews over one connection until it is told to stop. Gives the number of renewals, and how long the slowest took.
@@ -75,7 +76,7 @@ async fn idle_connections_take_neither_the_disk_nor_the_holders_nor_the_peers_of
     cluster.ready().await;
     let node = &cluster.nodes[0];
     let room = "crowded-room";
-    let held = Held::from_answer(room, &campaign(&node.url(), room, "worker-a", 300).await);
+    let held = Caller::of(node).await.win(room, "worker-a", 300).await;
     let stop = Arc::new(AtomicBool::new(false));
     let holder = tokio::spawn(keep_renewing(Line::open(node).await, held, stop.clone()));
 
@@ -122,7 +123,7 @@ async fn a_raft_leader_without_a_place_for_clients_stays_raft_leader_and_decides
     let [leader, follower] = [cluster.raft_leader().await, cluster.follower().await].map(|place| &cluster.nodes[place]);
     let raft_term = leader.status().await.unwrap()["raft_term"].clone();
     let room = "crowded-room";
-    let held = Held::from_answer(room, &campaign(&follower.url(), room, "worker-a", 300).await);
+    let held = Caller::of(follower).await.win(room, "worker-a", 300).await;
     let stop = Arc::new(AtomicBool::new(false));
     let holder = tokio::spawn(keep_renewing(Line::open(follower).await, held, stop.clone()));
 

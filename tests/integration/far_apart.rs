@@ -3,10 +3,12 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::harness::{Cluster, Held, Node, campaign, eventually, fresh_address, renew};
+use crate::caller::{Caller, Held};
+use crate::harness::{Cluster, Node, eventually, fresh_address};
 
 /// One way. There and back is longer than the 100 ms between two heartbeats.
 const DISTANCE: Duration = Duration::from_millis(70);
@@ -56,10 +58,9 @@ async fn far_apart(args: &[&str]) -> Cluster {
     cluster
 }
 
-async fn is_renewed(url: &str, lease: &Held) {
+async fn is_renewed(caller: &Caller, lease: &Held) {
     eventually("it is renewed", || async {
-        let (status, _) = renew(url, &lease.room, &lease.token).await?;
-        (status == 200).then_some(())
+        (caller.renew(&lease.room, &lease.token).await.status == 200).then_some(())
     })
     .await;
 }
@@ -72,10 +73,9 @@ async fn is_renewed(url: &str, lease: &Held) {
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_that_are_further_apart_than_a_heartbeat_serve() {
     let mut cluster = far_apart(&["--raft-election-timeout", "2s"]).await;
-    for (count, url) in cluster.urls().iter().enumerate() {
-        let room = format!("far-away-{count}");
-        let lease = Held::from_answer(&room, &campaign(url, &room, "worker-a", 300).await);
-        is_renewed(url, &lease).await;
+    for (count, caller) in Caller::of_each(&cluster).await.iter().enumerate() {
+        let lease = caller.win(&format!("far-away-{count}"), "worker-a", 300).await;
+        is_renewed(caller, &lease).await;
     }
     cluster.nodes.iter_mut().for_each(Node::kill);
 }
@@ -85,16 +85,16 @@ async fn nodes_that_are_further_apart_than_a_heartbeat_serve() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_raft_leader_that_hears_nothing_makes_way_for_one_that_writes() {
     let mut cluster = far_apart(&[]).await;
-    let urls = cluster.urls();
+    let callers = Caller::of_each(&cluster).await;
     let lease = eventually("a room is won", || async {
-        let answer = campaign(&urls[0], "far-away", "worker-a", 300).await;
-        (answer.0 == 200).then(|| Held::from_answer("far-away", &answer))
+        let answer = callers[0].campaign("far-away", json!({"candidate_id": "worker-a", "ttl_seconds": 300})).await;
+        (answer.status == 200).then(|| answer.held("far-away"))
     })
     .await;
-    for url in &urls {
+    for caller in &callers {
         // Nothing else may be written meanwhile: that is the case that is tried.
         tokio::time::sleep(QUIET).await;
-        is_renewed(url, &lease).await;
+        is_renewed(caller, &lease).await;
     }
     cluster.nodes.iter_mut().for_each(Node::kill);
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// How long anything may take that should take a moment, on a machine that is busy with other tests.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -156,11 +156,11 @@ impl Node {
     }
 
     pub async fn is_ready(&self) -> bool {
-        get(&format!("{}/readyz", self.url())).await.is_some_and(|(status, _)| status == 200)
+        http().get(format!("{}/readyz", self.url())).send().await.is_ok_and(|answer| answer.status() == 200)
     }
 
     pub async fn status(&self) -> Option<Value> {
-        get(&format!("{}/status", self.url())).await.map(|(_, body)| body)
+        http().get(format!("{}/status", self.url())).send().await.ok()?.json().await.ok()
     }
 }
 
@@ -301,61 +301,9 @@ pub async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, mut look: 
     }
 }
 
+/// An HTTP client. The node closes a connection that was idle for 10 s, so the client gives it up before that: a
+/// request that is sent at the moment of the close would be lost.
 pub fn http() -> reqwest::Client {
-    reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(70)).build().unwrap()
-}
-
-pub async fn get(url: &str) -> Option<(u16, Value)> {
-    let response = http().get(url).send().await.ok()?;
-    let status = response.status().as_u16();
-    Some((status, response.json().await.unwrap_or(Value::Null)))
-}
-
-pub async fn post(url: &str, body: Value) -> Option<(u16, Value)> {
-    let response = http().post(url).json(&body).send().await.ok()?;
-    let status = response.status().as_u16();
-    Some((status, response.json().await.unwrap_or(Value::Null)))
-}
-
-pub async fn campaign(url: &str, room: &str, candidate: &str, ttl_seconds: u64) -> (u16, Value) {
-    let body = json!({"candidate_id": candidate, "ttl_seconds": ttl_seconds});
-    post(&format!("{url}/elections/{room}/campaign"), body).await.expect("the node answers")
-}
-
-pub async fn campaign_with_key(url: &str, room: &str, candidate: &str, key: &str) -> Option<(u16, Value)> {
-    let request = http()
-        .post(format!("{url}/elections/{room}/campaign"))
-        .header("Idempotency-Key", key)
-        .json(&json!({"candidate_id": candidate, "ttl_seconds": 30}));
-    let response = request.send().await.ok()?;
-    let status = response.status().as_u16();
-    Some((status, response.json().await.ok()?))
-}
-
-pub async fn renew(url: &str, room: &str, token: &str) -> Option<(u16, Value)> {
-    post(&format!("{url}/elections/{room}/renew"), json!({"leader_token": token})).await
-}
-
-pub async fn resign(url: &str, room: &str, token: &str) -> Option<(u16, Value)> {
-    post(&format!("{url}/elections/{room}/resign"), json!({"leader_token": token})).await
-}
-
-/// A lease that some test holds.
-#[derive(Debug, Clone)]
-pub struct Held {
-    pub room: String,
-    pub token: String,
-    pub term: u64,
-}
-
-impl Held {
-    pub fn from_answer(room: &str, (status, body): &(u16, Value)) -> Held {
-        assert_eq!(*status, 200, "{body}");
-        assert_eq!(body["status"], "leader", "{body}");
-        Held {
-            room: room.into(),
-            token: body["leader_token"].as_str().unwrap().into(),
-            term: body["leader"]["term"].as_u64().unwrap(),
-        }
-    }
+    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(70));
+    client.pool_idle_timeout(Duration::from_secs(5)).build().unwrap()
 }

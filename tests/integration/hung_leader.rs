@@ -2,21 +2,22 @@
 
 use std::time::{Duration, Instant};
 
+use reqwest::Method;
 use rustix::process::Signal;
 use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::caller::Caller;
-use crate::harness::{Cluster, eventually, http};
+use crate::harness::{Cluster, eventually};
 
 /// Sends campaigns to a node, one each few milliseconds, for as long as the set lives. Nobody looks at the answers.
-fn keep_campaigning(requests: &mut JoinSet<()>, url: String) {
+fn keep_campaigning(requests: &mut JoinSet<()>, caller: Caller) {
     requests.spawn(async move {
-        let (http, mut sent) = (http(), JoinSet::new());
+        let mut sent = JoinSet::new();
         let mut pace = tokio::time::interval(Duration::from_millis(20));
         for count in 0.. {
             pace.tick().await;
-            let request = http.post(format!("{url}/elections/in-the-stream-{count}/campaign"));
+            let request = caller.request(Method::POST, &format!("/elections/in-the-stream-{count}/campaign"));
             sent.spawn(request.json(&json!({"candidate_id": "worker-a"})).send());
         }
     });
@@ -35,8 +36,8 @@ async fn what_is_under_way_to_a_raft_leader_that_hangs_holds_up_nobody_once_ther
     for &place in &others {
         let caller = Caller::of(&cluster.nodes[place]).await;
         let room = format!("held-for-5-s-{place}");
-        held.push(caller.campaign(&room, json!({"candidate_id": "holder", "ttl_seconds": 5})).await.held(&room));
-        keep_campaigning(&mut requests, cluster.nodes[place].url());
+        held.push(caller.win(&room, "holder", 5).await);
+        keep_campaigning(&mut requests, Caller::of(&cluster.nodes[place]).await);
         callers.push(caller);
     }
     cluster.nodes[leads].signal(Signal::STOP);
@@ -70,15 +71,15 @@ async fn what_was_never_sent_to_a_raft_leader_that_hangs_is_unavailable() {
     let follows = cluster.follower().await;
     let caller = Caller::of(&cluster.nodes[follows]).await;
     let room = "renewed-too-late";
-    let held = caller.campaign(room, json!({"candidate_id": "holder", "ttl_seconds": 5})).await.held(room);
+    let held = caller.win(room, "holder", 5).await;
     caller.status(room).await;
     (0..3).filter(|place| *place != follows).for_each(|place| cluster.nodes[place].signal(Signal::STOP));
     let mut requests = JoinSet::new();
     for count in 0..32 {
-        let request = http().post(format!("{}/elections/takes-a-place-{count}/campaign", caller.url));
+        let request = caller.request(Method::POST, &format!("/elections/takes-a-place-{count}/campaign"));
         requests.spawn(request.json(&json!({"candidate_id": "worker-a"})).send());
         // One after the other, so that they don't travel together.
-        caller.get(&format!("/elections/{room}?consistency=local")).await;
+        caller.local_status(room).await;
     }
     let renewed = caller.renew(room, &held.token).await;
     renewed.is_error(503, "unavailable");

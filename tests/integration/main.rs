@@ -7,6 +7,7 @@ mod client_proxy;
 mod disk_image;
 mod harness;
 mod raw_line;
+mod secret_scanner;
 
 mod cli;
 mod client_cli;

@@ -11,7 +11,8 @@ use sha2::Sha256;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::harness::{CLUSTER_SECRET, Cluster, Held, campaign, eventually, renew, write_secret};
+use crate::caller::Caller;
+use crate::harness::{CLUSTER_SECRET, Cluster, eventually, write_secret};
 
 /// Every route that only members may call.
 const MEMBERS_ONLY: [&str; 6] =
@@ -103,8 +104,8 @@ pub struct Headers {
 async fn strangers_and_broken_peers_are_refused_and_the_cluster_goes_on() {
     const FAR_TOO_MUCH: usize = 1 << 40;
     let cluster = Cluster::three().await;
-    let held =
-        Held::from_answer("beside-rubbish", &campaign(&cluster.urls()[0], "beside-rubbish", "worker-a", 300).await);
+    let callers = Caller::of_each(&cluster).await;
+    let held = callers[0].win("beside-rubbish", "worker-a", 300).await;
     for place in 0..3 {
         let target = Target::of(&cluster, place).await;
         let member = target.headers();
@@ -163,9 +164,8 @@ async fn strangers_and_broken_peers_are_refused_and_the_cluster_goes_on() {
         let snapshots = cluster.nodes[place].settings.data_dir.join("snapshots");
         assert_eq!(std::fs::read_dir(snapshots).unwrap().count(), 0, "no half of a snapshot stays behind");
     }
-    for url in cluster.urls() {
-        let (status, body) = renew(&url, "beside-rubbish", &held.token).await.unwrap();
-        assert_eq!((status, body["leader"]["term"].as_u64()), (200, Some(held.term)), "{body}");
+    for caller in &callers {
+        assert_eq!(caller.renew("beside-rubbish", &held.token).await.held("beside-rubbish").term, held.term);
     }
     cluster.converged().await;
     for node in &cluster.nodes {

@@ -7,10 +7,10 @@ use quorate::codec;
 use quorate::domain::Counters;
 use quorate::peer::{SnapshotHead, path};
 use quorate::raft_types::{LogId, SnapshotMeta, Vote};
-use serde_json::json;
 use uuid::Uuid;
 
-use crate::harness::{Cluster, Held, Node, campaign, eventually, get, http};
+use crate::caller::{Caller, fill_log};
+use crate::harness::{Cluster, Node, eventually};
 use crate::peer_port::Target;
 use crate::storage::{lease, open, room};
 
@@ -52,27 +52,6 @@ fn made_up(folder: &Path, cluster_id: Uuid, meta: &SnapshotMeta) -> Vec<u8> {
     fs::read(written.path).unwrap()
 }
 
-/// A few rooms and enough entries for some snapshots.
-async fn fill(url: &str, entries: usize) -> Vec<Held> {
-    const ROOMS: usize = 50;
-    let mut held = Vec::new();
-    for count in 0..ROOMS {
-        let room = format!("by-snapshot-{count}");
-        held.push(Held::from_answer(&room, &campaign(url, &room, "worker-a", 300).await));
-    }
-    let client = http();
-    for _ in 0..entries / ROOMS {
-        let renewals = held.iter().map(|lease| {
-            let request = client.post(format!("{url}/elections/{}/renew", lease.room));
-            request.json(&json!({"leader_token": lease.token})).send()
-        });
-        for answer in futures::future::join_all(renewals).await {
-            assert_eq!(answer.unwrap().status().as_u16(), 200);
-        }
-    }
-    held
-}
-
 async fn vote_of_raft_leader(cluster: &Cluster, leader: usize) -> Vote {
     let raft_term = cluster.nodes[leader].status().await.unwrap()["raft_term"].as_u64().unwrap();
     Vote::new_committed(raft_term, Target::of(cluster, leader).await.identity.node_id)
@@ -82,7 +61,7 @@ async fn vote_of_raft_leader(cluster: &Cluster, leader: usize) -> Vote {
 async fn a_snapshot_that_is_not_needed_leaves_nothing_behind() {
     let cluster = Cluster::three_with(&["--snapshot-every", "100"]).await;
     let leader = cluster.raft_leader().await;
-    fill(&cluster.nodes[leader].url(), 200).await;
+    fill_log(&Caller::of(&cluster.nodes[leader]).await, 200).await;
     cluster.converged().await;
     let content = fs::read(newest_of(&cluster.nodes[leader]).await).unwrap();
     let meta = meta_of(&content);
@@ -101,7 +80,7 @@ async fn a_snapshot_that_is_not_needed_leaves_nothing_behind() {
 async fn a_snapshot_that_is_no_good_is_refused_and_the_node_goes_on() {
     let cluster = Cluster::three_with(&["--snapshot-every", "100"]).await;
     let leader = cluster.raft_leader().await;
-    let held = fill(&cluster.nodes[leader].url(), 200).await;
+    let held = fill_log(&Caller::of(&cluster.nodes[leader]).await, 200).await;
     cluster.converged().await;
     let vote = vote_of_raft_leader(&cluster, leader).await;
     let real = meta_of(&fs::read(newest_of(&cluster.nodes[leader]).await).unwrap());
@@ -129,8 +108,8 @@ async fn a_snapshot_that_is_no_good_is_refused_and_the_node_goes_on() {
     }
     cluster.ready().await;
     cluster.converged().await;
-    let (_, body) = get(&format!("{}/elections/{}", cluster.nodes[place].url(), held[0].room)).await.unwrap();
-    assert_eq!(body["leader"]["term"], held[0].term, "{body}");
+    let seen = Caller::of(&cluster.nodes[place]).await.status(&held[0].room).await;
+    assert_eq!(seen.body["leader"]["term"], held[0].term, "{}", seen.text);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -141,7 +120,7 @@ async fn a_raft_leader_whose_snapshot_has_rotted_makes_another() {
     let down = cluster.follower().await;
     cluster.nodes[down].kill();
     let leader = cluster.raft_leader().await;
-    let held = fill(&cluster.nodes[leader].url(), 3_000).await;
+    let held = fill_log(&Caller::of(&cluster.nodes[leader]).await, 3_000).await;
     let rotten = eventually("the last snapshot for now", || async {
         let newest = newest_of(&cluster.nodes[leader]).await;
         let covered = meta_of(&fs::read(&newest).ok()?).last_log_id?.index;
@@ -159,8 +138,7 @@ async fn a_raft_leader_whose_snapshot_has_rotted_makes_another() {
     cluster.converged().await;
     let status = cluster.nodes[down].status().await.unwrap();
     assert!(status["log_entries_written"].as_u64().unwrap() < 2_500, "most of it came by snapshot: {status}");
-    let (_, body) =
-        get(&format!("{}/elections/{}?consistency=local", cluster.nodes[down].url(), held[0].room)).await.unwrap();
-    assert_eq!(body["leader"]["term"], held[0].term, "{body}");
+    let known = Caller::of(&cluster.nodes[down]).await.local_status(&held[0].room).await;
+    assert_eq!(known.body["leader"]["term"], held[0].term, "{}", known.text);
     assert!(cluster.nodes[leader].output().contains("another one is made"), "what the test is about");
 }

@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
 use crate::caller::{Caller, fields_of};
-use crate::harness::{self, Cluster, Held, Node, campaign, eventually, renew, resign};
+use crate::harness::{Cluster, Node, eventually};
 
 /// Longer than any event of these tests takes, shorter than the test's own patience.
 const SOON: Duration = Duration::from_secs(10);
@@ -32,8 +33,8 @@ impl Event {
 }
 
 impl Reader {
-    async fn open(url: &str, room: &str) -> Reader {
-        let response = harness::http().get(format!("{url}/elections/{room}/watch")).send().await.unwrap();
+    async fn open(caller: &Caller, room: &str) -> Reader {
+        let response = caller.request(Method::GET, &format!("/elections/{room}/watch")).send().await.unwrap();
         assert_eq!(response.status(), 200);
         Reader { response, unread: String::new() }
     }
@@ -90,12 +91,12 @@ async fn next_of_all(readers: &mut [Reader]) -> Vec<Event> {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_change_is_told_once_on_every_node_as_it_happens() {
     let cluster = Cluster::three().await;
-    let urls = cluster.urls();
+    let callers = Caller::of_each(&cluster).await;
     let room = "watched-room";
     let mut readers = Vec::new();
-    for url in &urls {
+    for caller in &callers {
         let asked_at = Instant::now();
-        let mut reader = Reader::open(url, room).await;
+        let mut reader = Reader::open(caller, room).await;
         assert_eq!(reader.header("content-type"), "text/event-stream");
         assert_eq!((reader.header("x-accel-buffering"), reader.header("cache-control")), ("no", "no-store"));
         assert!(reader.header("x-request-id").starts_with("req_"));
@@ -105,35 +106,31 @@ async fn each_change_is_told_once_on_every_node_as_it_happens() {
         readers.push(reader);
     }
 
-    let won = campaign(&urls[1], room, "worker-a", 30).await;
-    let held = Held::from_answer(room, &won);
+    let won = callers[1].campaign(room, json!({"candidate_id": "worker-a"})).await;
+    let held = won.held(room);
     for event in next_of_all(&mut readers).await {
-        assert_eq!(event.leader(), &won.1["leader"]);
+        assert_eq!(event.leader(), &won.body["leader"]);
         assert!((1..=30_500).contains(&event.data["retry_after_ms"].as_u64().unwrap()), "{event:?}");
     }
-    let late = Reader::open(&urls[0], room).await.next().await.unwrap();
-    assert_eq!(late.leader(), &won.1["leader"], "who comes later begins with a snapshot of this moment");
+    let late = Reader::open(&callers[0], room).await.next().await.unwrap();
+    assert_eq!(late.leader(), &won.body["leader"], "who comes later begins with a snapshot of this moment");
 
-    let renewed = harness::post(
-        &format!("{}/elections/{room}/renew", urls[2]),
-        json!({"leader_token": held.token, "ttl_seconds": 60, "metadata": "renewed"}),
-    )
-    .await
-    .unwrap();
+    let renewal = json!({"leader_token": held.token, "ttl_seconds": 60, "metadata": "renewed"});
+    let renewed = callers[2].post(&format!("/elections/{room}/renew"), renewal).await;
     for event in next_of_all(&mut readers).await {
-        assert_eq!((event.leader(), &event.leader()["metadata"]), (&renewed.1["leader"], &json!("renewed")));
+        assert_eq!((event.leader(), &event.leader()["metadata"]), (&renewed.body["leader"], &json!("renewed")));
     }
     // Who only asks or loses changes nothing, and is told to nobody.
-    campaign(&urls[0], room, "worker-b", 30).await;
-    resign(&urls[0], room, &"A".repeat(43)).await.unwrap();
-    resign(&urls[0], room, &held.token).await.unwrap();
+    callers[0].campaign(room, json!({"candidate_id": "worker-b"})).await.is_follower();
+    callers[0].resign(room, &"A".repeat(43)).await.is_error(404, "lease_not_current");
+    assert_eq!(callers[0].resign(room, &held.token).await.status, 200);
     for event in next_of_all(&mut readers).await {
         assert_eq!(event.data["status"], "vacant");
     }
 
     // The holder dies, and says nothing.
     let sent_at = Instant::now();
-    let held = Held::from_answer(room, &campaign(&urls[0], room, "worker-a", 5).await);
+    let held = callers[0].win(room, "worker-a", 5).await;
     let granted_at = Instant::now();
     for event in next_of_all(&mut readers).await {
         assert_eq!(event.leader()["term"], held.term);
@@ -148,7 +145,7 @@ async fn each_change_is_told_once_on_every_node_as_it_happens() {
     println!("the end of a lease was told on three nodes at most {latest:?} after its deadline");
     // 300 ms is the promise; the rest is for a machine that is busy with other tests.
     assert!(latest < Duration::from_secs(1), "{latest:?}");
-    let next = Held::from_answer(room, &campaign(&urls[1], room, "worker-b", 30).await);
+    let next = callers[1].win(room, "worker-b", 30).await;
     assert!(next.term > held.term);
     for event in next_of_all(&mut readers).await {
         assert_eq!(event.leader()["term"], next.term, "the end was told once, and then this");
@@ -161,11 +158,11 @@ async fn a_client_has_so_many_streams_and_gets_a_place_back_when_one_ends() {
     let cluster = Cluster::single_with(&args).await;
     let node = Caller::of(&cluster.nodes[0]).await;
     let watch = async |client: &str| {
-        let request = node.request(reqwest::Method::GET, "/elections/many-readers/watch");
+        let request = node.request(Method::GET, "/elections/many-readers/watch");
         request.header("X-Forwarded-For", client).send().await.unwrap()
     };
     let refused = async |client: &str| {
-        let request = node.request(reqwest::Method::GET, "/elections/many-readers/watch");
+        let request = node.request(Method::GET, "/elections/many-readers/watch");
         let answer = node.send(request.header("X-Forwarded-For", client)).await;
         answer.is_error(429, "rate_limited");
         answer.body["details"].as_str().unwrap().to_owned()
@@ -190,7 +187,7 @@ async fn a_client_has_so_many_streams_and_gets_a_place_back_when_one_ends() {
 async fn a_stream_ends_when_its_node_can_no_longer_know_what_happens() {
     let mut cluster = Cluster::three().await;
     let left = cluster.follower().await;
-    let mut reader = Reader::open(&cluster.urls()[left], "cut-off-room").await;
+    let mut reader = Reader::open(&Caller::of(&cluster.nodes[left]).await, "cut-off-room").await;
     reader.next().await.unwrap();
     cluster.nodes.iter_mut().enumerate().filter(|(place, _)| *place != left).for_each(|(_, node)| node.kill());
     let cut_off_at = Instant::now();
@@ -252,11 +249,11 @@ async fn a_reader_that_falls_behind_is_ended_and_gets_no_stream_with_holes() {
     let changes = changes_that_fill_the_buffers();
     let cluster = Cluster::single_with(&["--trusted-proxies", "127.0.0.0/8", "--max-watches-per-client", "1"]).await;
     let (node, room) = (&cluster.nodes[0], "slow-reader");
-    let held = Held::from_answer(room, &campaign(&node.url(), room, "worker-a", 300).await);
+    let client = Caller::of(node).await;
+    let held = client.win(room, "worker-a", 300).await;
     let mut paused = open_and_pause(node, room, "192.0.2.1").await;
     let _stuck = open_and_pause(node, room, "192.0.2.2").await;
 
-    let client = Caller::of(node).await;
     let before = memory_kib(node);
     let (mut wanted, mut count, mut received, mut sipped_at) = (changes, 0, Vec::new(), Instant::now());
     while count < wanted {
@@ -290,9 +287,9 @@ async fn a_reader_that_falls_behind_is_ended_and_gets_no_stream_with_holes() {
     println!("the reader that went on was told of the first {} changes, then its stream ended", seen.len());
 
     eventually("the place of the reader that is stuck", || async {
-        let watch = client.request(reqwest::Method::GET, &format!("/elections/{room}/watch"));
+        let watch = client.request(Method::GET, &format!("/elections/{room}/watch"));
         (watch.header("X-Forwarded-For", "192.0.2.2").send().await.unwrap().status() == 200).then_some(())
     })
     .await;
-    assert_eq!(renew(&node.url(), room, &held.token).await.unwrap().0, 200);
+    assert_eq!(client.renew(room, &held.token).await.status, 200);
 }
