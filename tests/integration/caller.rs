@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 
 use crate::harness::{self, Cluster, Node, eventually};
 
@@ -230,6 +228,13 @@ impl Caller {
     }
 }
 
+/// A cluster of one node, and a client of it.
+pub async fn one_node(args: &[&str]) -> (Cluster, Caller) {
+    let cluster = Cluster::single_with(args).await;
+    let caller = Caller::of(&cluster.nodes[0]).await;
+    (cluster, caller)
+}
+
 /// Wins 50 rooms and renews them, all at once in each round, until the log has about this many more entries.
 pub async fn fill_log(caller: &Caller, entries: usize) -> Vec<Held> {
     const ROOMS: usize = 50;
@@ -251,29 +256,4 @@ fn is_path_of(template: &str, path: &str) -> bool {
     let (template, path) = (template.split('/'), path.split('/'));
     template.clone().count() == path.clone().count()
         && template.zip(path).all(|(wanted, found)| (wanted.starts_with('{') && !found.is_empty()) || wanted == found)
-}
-
-/// Sends the head of a request, with `headers` that each end a line, on a connection of its own.
-pub async fn send_head(url: &str, request_line: &str, headers: &str, body_bytes: usize) -> TcpStream {
-    let address = url.strip_prefix("http://").unwrap();
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    let head = format!(
-        "{request_line} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
-         Content-Length: {body_bytes}\r\n{headers}\r\n"
-    );
-    stream.write_all(head.as_bytes()).await.unwrap();
-    stream
-}
-
-/// Sends a request on a connection of its own, which the caller can then close as rudely as it likes.
-pub async fn send_raw(url: &str, request_line: &str, headers: &str, body: &str) -> TcpStream {
-    let mut stream = send_head(url, request_line, headers, body.len()).await;
-    stream.write_all(body.as_bytes()).await.unwrap();
-    stream
-}
-
-/// Closes a connection with a reset, as a killed process with unread data does.
-pub fn reset(stream: TcpStream) {
-    stream.set_zero_linger().unwrap();
-    drop(stream);
 }

@@ -3,18 +3,12 @@
 use reqwest::Method;
 use serde_json::json;
 
-use crate::caller::{Answer, Caller};
-use crate::harness::{Cluster, write_secret};
-
-async fn with(args: &[&str]) -> (Cluster, Caller) {
-    let cluster = Cluster::single_with(args).await;
-    let caller = Caller::of(&cluster.nodes[0]).await;
-    (cluster, caller)
-}
+use crate::caller::{Answer, Caller, one_node};
+use crate::harness::write_secret;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_more_leases_live_than_may_and_those_that_do_go_on() {
-    let (_cluster, node) = with(&["--max-live-leases", "3"]).await;
+    let (_cluster, node) = one_node(&["--max-live-leases", "3"]).await;
     let mut held = Vec::new();
     for count in 0..3 {
         let room = format!("capacity-{count}");
@@ -37,7 +31,7 @@ async fn no_more_leases_live_than_may_and_those_that_do_go_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn campaigns_over_the_limit_are_put_off_and_nothing_else_is() {
-    let (_cluster, node) = with(&["--campaigns-per-minute", "5"]).await;
+    let (_cluster, node) = one_node(&["--campaigns-per-minute", "5"]).await;
     let room = "rate-limits";
     let held = node.campaign(room, json!({"candidate_id": "worker-a"})).await.held(room);
     for _ in 0..2 {
@@ -73,7 +67,8 @@ async fn campaigns_over_the_limit_are_put_off_and_nothing_else_is() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_behind_a_trusted_proxy_have_budgets_of_their_own() {
-    let (_cluster, node) = with(&["--campaigns-per-minute", "2", "--trusted-proxies", "127.0.0.0/8,10.0.0.0/8"]).await;
+    let (_cluster, node) =
+        one_node(&["--campaigns-per-minute", "2", "--trusted-proxies", "127.0.0.0/8,10.0.0.0/8"]).await;
     let made = async |name: &str, value: &str| {
         node.send(node.request(Method::POST, "/elections").header(name, value)).await.status
     };
@@ -126,7 +121,7 @@ async fn health_is_open(node: &Caller) {
 async fn with_access_tokens_only_their_holders_may_use_elections() {
     let folder = tempfile::tempdir().unwrap();
     let file = write_secret(folder.path(), "access", "# for tests\naccess-token-one-0001\n\naccess-token-two-0002\n");
-    let (_cluster, node) = with(&["--access-token-file", file.to_str().unwrap()]).await;
+    let (_cluster, node) = one_node(&["--access-token-file", file.to_str().unwrap()]).await;
     for none in [None, Some("Basic YWNjZXNzLXRva2VuLW9uZS0wMDAx"), Some("access-token-two-0002")] {
         for (route, answer) in election_routes(&node, none).await {
             assert_eq!(answer.body["code"], "authentication_required", "{route} {none:?}");
@@ -148,7 +143,7 @@ async fn with_access_tokens_only_their_holders_may_use_elections() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn elections_that_are_switched_off_are_forbidden_and_the_node_is_healthy() {
-    let (_cluster, node) = with(&["--no-elections"]).await;
+    let (_cluster, node) = one_node(&["--no-elections"]).await;
     for (route, answer) in election_routes(&node, None).await {
         assert_eq!(answer.body["code"], "forbidden", "{route}");
     }

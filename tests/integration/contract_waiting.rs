@@ -6,14 +6,9 @@ use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
-use crate::caller::{Caller, Held, reset, send_raw};
-use crate::harness::{Cluster, eventually};
-
-async fn alone() -> (Cluster, Caller) {
-    let cluster = Cluster::single().await;
-    let caller = Caller::of(&cluster.nodes[0]).await;
-    (cluster, caller)
-}
+use crate::caller::{Caller, Held, one_node};
+use crate::harness::eventually;
+use crate::raw_connection::{reset, send_raw};
 
 /// Starts to wait on a connection of its own. Later campaigns for the room are behind this one.
 async fn wait_in_line(node: &Caller, room: &str, body: Value, headers: &str) -> TcpStream {
@@ -43,7 +38,7 @@ async fn answer_of(mut stream: TcpStream) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wait_ends_with_the_room_or_when_its_time_is_over() {
-    let (_cluster, node) = alone().await;
+    let (_cluster, node) = one_node(&[]).await;
     let held = node.win("waits-in-vain", "holder", 60).await;
     let asked_at = Instant::now();
     let answer = node.campaign("waits-in-vain", json!({"candidate_id": "waiter", "wait_seconds": 2})).await;
@@ -68,7 +63,7 @@ async fn a_wait_ends_with_the_room_or_when_its_time_is_over() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn waiters_of_one_node_are_served_in_order_of_arrival() {
-    let (_cluster, node) = alone().await;
+    let (_cluster, node) = one_node(&[]).await;
     let room = "first-come-first-served";
     let mut held = node.win(room, "holder", 60).await;
     let mut line = Vec::new();
@@ -90,7 +85,7 @@ async fn waiters_of_one_node_are_served_in_order_of_arrival() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn waiters_whose_connection_was_closed_are_passed_over() {
-    let (_cluster, node) = alone().await;
+    let (_cluster, node) = one_node(&[]).await;
     let room = "only-the-living";
     let held = node.win(room, "holder", 60).await;
     let waiting = |candidate: String| json!({"candidate_id": candidate, "wait_seconds": 60, "ttl_seconds": 60});
@@ -126,7 +121,7 @@ async fn waiters_whose_connection_was_closed_are_passed_over() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_silent_waiter_keeps_the_room_from_others_no_longer_than_its_own_ttl() {
-    let (_cluster, node) = alone().await;
+    let (_cluster, node) = one_node(&[]).await;
     let room = "silence-is-costly";
     let held = node.win(room, "holder", 60).await;
     let body = json!({"candidate_id": "silent", "wait_seconds": 60, "ttl_seconds": 5});
@@ -143,7 +138,7 @@ async fn a_silent_waiter_keeps_the_room_from_others_no_longer_than_its_own_ttl()
 /// giving back what the first request won would leave a second holder beside it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_that_a_key_was_told_of_is_not_given_back_for_the_connection_that_broke() {
-    let (_cluster, node) = alone().await;
+    let (_cluster, node) = one_node(&[]).await;
     let tries = (0..150).map(|count| {
         let node = node.clone();
         async move {

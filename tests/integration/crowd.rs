@@ -11,7 +11,7 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use crate::caller::{Caller, Held};
 use crate::harness::{Cluster, Node, eventually, http};
-use crate::raw_line::Line;
+use crate::raw_connection::RawConnection;
 
 /// With these a node of its own has 19 places for clients, and 9 of them for one address.
 const FEW_FILES: &str = "-n 128";
@@ -50,7 +50,7 @@ async fn answers_peers(node: &Node) -> bool {
 }
 
 /// Renews over one connection until it is told to stop. Gives the number of renewals, and how long the slowest took.
-async fn keep_renewing(mut line: Line, held: Held, stop: Arc<AtomicBool>) -> (u64, Duration) {
+async fn keep_renewing(mut connection: RawConnection, held: Held, stop: Arc<AtomicBool>) -> (u64, Duration) {
     let body = json!({"leader_token": held.token, "metadata": "m".repeat(1000)}).to_string();
     let request = format!(
         "POST /elections/{}/renew HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n\
@@ -61,8 +61,8 @@ async fn keep_renewing(mut line: Line, held: Held, stop: Arc<AtomicBool>) -> (u6
     let (mut count, mut slowest) = (0, Duration::ZERO);
     while !stop.load(Ordering::Relaxed) {
         let asked_at = Instant::now();
-        line.say(request.as_bytes()).await;
-        let reply = line.hear(false).await.expect("the holder's connection stays open");
+        connection.send(request.as_bytes()).await;
+        let reply = connection.receive(false).await.expect("the holder's connection stays open");
         assert_eq!(reply.status, 200, "{reply:?}");
         slowest = slowest.max(asked_at.elapsed());
         count += 1;
@@ -78,7 +78,7 @@ async fn idle_connections_take_neither_the_disk_nor_the_holders_nor_the_peers_of
     let room = "crowded-room";
     let held = Caller::of(node).await.win(room, "worker-a", 300).await;
     let stop = Arc::new(AtomicBool::new(false));
-    let holder = tokio::spawn(keep_renewing(Line::open(node).await, held, stop.clone()));
+    let holder = tokio::spawn(keep_renewing(RawConnection::open(node).await, held, stop.clone()));
 
     // From one address, which gets its share. The others have the rest.
     let _greedy = idle(node, Ipv4Addr::new(127, 0, 0, 2), 300).await;
@@ -91,9 +91,9 @@ async fn idle_connections_take_neither_the_disk_nor_the_holders_nor_the_peers_of
     for host in 1..=20 {
         crowd.extend(idle(node, Ipv4Addr::new(127, 0, 1, host), 1).await);
     }
-    let mut late = Line::open(node).await;
+    let mut late = RawConnection::open(node).await;
     let came_at = Instant::now();
-    late.say(b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    late.send(b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n").await;
     eventually("the node says so", || async { node.output().contains("all connections are taken").then_some(()) })
         .await;
     wrote_to_its_disk(node).await;
@@ -102,7 +102,7 @@ async fn idle_connections_take_neither_the_disk_nor_the_holders_nor_the_peers_of
     assert!(files < 128 - 32, "{files} open files leave nothing for the disk and the peers");
 
     // Those who say nothing have to go after 10 s, and who has waited gets in.
-    assert_eq!(late.hear(false).await.expect("its turn comes").status, 200);
+    assert_eq!(late.receive(false).await.expect("its turn comes").status, 200);
     println!("{files} open files of 128; who came last was served after {:?}", came_at.elapsed());
     stop.store(true, Ordering::Relaxed);
     let (renewals, slowest) = holder.await.unwrap();
@@ -125,7 +125,7 @@ async fn a_raft_leader_without_a_place_for_clients_stays_raft_leader_and_decides
     let room = "crowded-room";
     let held = Caller::of(follower).await.win(room, "worker-a", 300).await;
     let stop = Arc::new(AtomicBool::new(false));
-    let holder = tokio::spawn(keep_renewing(Line::open(follower).await, held, stop.clone()));
+    let holder = tokio::spawn(keep_renewing(RawConnection::open(follower).await, held, stop.clone()));
 
     let mut crowd = Vec::new();
     for host in 1..=60 {
@@ -157,12 +157,12 @@ async fn a_connection_that_can_not_be_accepted_waits_and_the_node_goes_on() {
     let maximum = getrlimit(Resource::Nofile).maximum;
     // It keeps the files that it has, and gets no more.
     let before = prlimit(pid, Resource::Nofile, Rlimit { current: Some(4), maximum }).unwrap();
-    let mut line = Line::open(node).await;
-    line.say(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    let mut connection = RawConnection::open(node).await;
+    connection.send(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n").await;
     let failed = || node.output().matches("a connection was not accepted").count();
     eventually("the failure is told", || async { (failed() > 0).then_some(()) }).await;
     prlimit(pid, Resource::Nofile, before).unwrap();
-    assert_eq!(line.hear(false).await.unwrap().status, 200);
+    assert_eq!(connection.receive(false).await.unwrap().status, 200);
     assert!(node.is_ready().await);
     assert_eq!(failed(), 1, "however often it was tried");
 }

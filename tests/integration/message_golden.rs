@@ -12,7 +12,7 @@ use quorate::raft_types::{TypeConfig, Vote};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::storage::{campaign, entry, lease, log_id, room, snapshot_meta};
+use crate::storage_fixtures::{campaign, entry, lease, log_id, room, snapshot_meta};
 use crate::storage_golden::same_as_golden;
 
 /// Writes as ever, and writes the same again after it has read what was written.

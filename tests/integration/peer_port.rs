@@ -1,104 +1,18 @@
 //! The peer listener against those who are no peers, and against peers that send rubbish.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use hmac::{Hmac, KeyInit, Mac};
 use quorate::codec;
-use quorate::peer::{ClusterSecret, HttpCarrier, PROTOCOL, PeerIdentity, Sender, Transport, header, path};
+use quorate::peer::path;
 use rustix::process::Signal;
-use sha2::Sha256;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 use crate::caller::Caller;
 use crate::harness::{CLUSTER_SECRET, Cluster, eventually, write_secret};
+use crate::peer_caller::{Headers, Target, proof_of};
 
 /// Every route that only members may call.
 const MEMBERS_ONLY: [&str; 6] =
     [path::APPEND, path::VOTE, path::PRE_VOTE, path::TRANSFER, path::FORWARD, path::SNAPSHOT];
-
-/// What a member shows, worked out here once more: other versions and other programs rely on it.
-fn proof_of(secret: &str) -> String {
-    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
-    mac.update(b"quorate peer request 1");
-    let hex: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("Bearer {hex}")
-}
-
-/// A node's peer listener, and who is there.
-pub struct Target {
-    address: String,
-    pub identity: PeerIdentity,
-}
-
-impl Target {
-    pub async fn of(cluster: &Cluster, place: usize) -> Target {
-        let url = cluster.nodes[place].settings.peer_url();
-        let address = url.strip_prefix("http://").unwrap().to_owned();
-        let transport = Transport::new(
-            Arc::new(HttpCarrier::new().unwrap()),
-            Some(&ClusterSecret::new(CLUSTER_SECRET.to_owned().into())),
-        )
-        .unwrap();
-        let stranger = Sender { node_id: 1, cluster_id: None };
-        let identity =
-            transport.ask_identity(&address, path::IDENTITY, stranger, Duration::from_secs(5)).await.unwrap();
-        Target { address, identity }
-    }
-
-    /// What a member sends along.
-    pub fn headers(&self) -> Headers {
-        Headers {
-            authorization: Some(proof_of(CLUSTER_SECRET)),
-            protocol: PROTOCOL.to_string(),
-            cluster: self.identity.cluster_id.unwrap().to_string(),
-            to: self.identity.node_id.to_string(),
-        }
-    }
-
-    /// Sends a head that announces `announced` bytes, then `body`, and gives the status and how long it took.
-    pub async fn ask(&self, path: &str, headers: &Headers, announced: usize, body: &[u8]) -> (u16, String, Duration) {
-        let mut stream = TcpStream::connect(&self.address).await.unwrap();
-        let authorization =
-            headers.authorization.as_ref().map_or(String::new(), |value| format!("Authorization: {value}\r\n"));
-        let head = format!(
-            "POST {path} HTTP/1.1\r\nHost: peer\r\nConnection: close\r\n{authorization}{}: {}\r\n{}: {}\r\n{}: 1\r\n\
-             {}: {}\r\nContent-Length: {announced}\r\n\r\n",
-            header::PROTOCOL,
-            headers.protocol,
-            header::CLUSTER,
-            headers.cluster,
-            header::FROM,
-            header::TO,
-            headers.to,
-        );
-        let sent_at = Instant::now();
-        stream.write_all(head.as_bytes()).await.unwrap();
-        // A node that has refused already may close while the rest is on its way.
-        let _ = stream.write_all(body).await;
-        let mut answer = Vec::new();
-        let read = async {
-            let mut piece = [0; 4096];
-            while let Ok(count @ 1..) = stream.read(&mut piece).await {
-                answer.extend_from_slice(&piece[..count]);
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(10), read).await.expect("an answer");
-        let text = String::from_utf8_lossy(&answer).into_owned();
-        let status = text.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)).and_then(|code| code.parse().ok());
-        (status.unwrap_or_else(|| panic!("no answer to {path}: {text:?}")), text, sent_at.elapsed())
-    }
-}
-
-/// What proves that a request is a peer's, and says whom it is for.
-#[derive(Clone)]
-pub struct Headers {
-    authorization: Option<String>,
-    protocol: String,
-    cluster: String,
-    to: String,
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn strangers_and_broken_peers_are_refused_and_the_cluster_goes_on() {

@@ -11,8 +11,8 @@ use uuid::Uuid;
 
 use crate::caller::{Caller, fill_log};
 use crate::harness::{Cluster, Node, eventually};
-use crate::peer_port::Target;
-use crate::storage::{lease, open, room};
+use crate::peer_caller::Target;
+use crate::storage_fixtures::{lease, open, room};
 
 /// The snapshots that a node has, and what is on its way to become one.
 fn files_of(node: &Node) -> Vec<PathBuf> {

@@ -14,7 +14,7 @@ use quorate::random::SystemRandom;
 use quorate::storage::{Durability, StorageConfig};
 
 use crate::disk_image::{Disk, cut_power};
-use crate::storage::{append, config, entry, log_id, read_all, state, write_snapshot};
+use crate::storage_fixtures::{append, config, entry, log_id, read_all, state, write_snapshot};
 
 const ENTRIES: u64 = 500;
 

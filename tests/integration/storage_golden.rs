@@ -13,7 +13,9 @@ use quorate::raft_types::{EntryPayload, Vote};
 use quorate::random::Random;
 use quorate::storage::{StateMeta, Storage};
 
-use crate::storage::{append, config, entry, lease, log_id, membership, open, read_all, state, write_snapshot};
+use crate::storage_fixtures::{
+    append, config, entry, lease, log_id, membership, open, read_all, state, write_snapshot,
+};
 
 /// The same identity each time.
 struct Fixed;

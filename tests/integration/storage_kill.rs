@@ -10,7 +10,7 @@ use quorate::raft_types::Vote;
 use quorate::random::SystemRandom;
 use quorate::storage::{Storage, StorageConfig};
 
-use crate::storage::{append, config, entry, log_id, read_all, state, write_snapshot};
+use crate::storage_fixtures::{append, config, entry, log_id, read_all, state, write_snapshot};
 
 const DIR: &str = "QUORATE_KILL_DIR";
 const KILLS: u64 = 15;

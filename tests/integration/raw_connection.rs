@@ -50,24 +50,24 @@ impl Reply {
 }
 
 /// A connection on which anything can be said.
-pub struct Line {
+pub struct RawConnection {
     pub stream: TcpStream,
     unread: Vec<u8>,
 }
 
-impl Line {
-    pub async fn open(node: &Node) -> Line {
+impl RawConnection {
+    pub async fn open(node: &Node) -> RawConnection {
         let address = node.url().strip_prefix("http://").unwrap().to_owned();
-        Line { stream: TcpStream::connect(address).await.unwrap(), unread: Vec::new() }
+        RawConnection { stream: TcpStream::connect(address).await.unwrap(), unread: Vec::new() }
     }
 
     /// A node that has refused already may close while the rest is on its way.
-    pub async fn say(&mut self, bytes: &[u8]) {
+    pub async fn send(&mut self, bytes: &[u8]) {
         let _ = self.stream.write_all(bytes).await;
     }
 
     /// One answer, or `None` at the end of the connection.
-    pub async fn hear(&mut self, is_head: bool) -> Option<Reply> {
+    pub async fn receive(&mut self, is_head: bool) -> Option<Reply> {
         tokio::time::timeout(PATIENCE, self.read_reply(is_head)).await.expect("an answer, or the end")
     }
 
@@ -106,8 +106,8 @@ impl Line {
 
     /// Whether another request is answered here.
     async fn goes_on(&mut self) -> bool {
-        self.say(b"GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
-        match self.hear(false).await {
+        self.send(b"GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
+        match self.receive(false).await {
             Some(reply) => {
                 assert_eq!((reply.status, reply.json()), (200, json!({"status": "ok"})), "{reply:?}");
                 true
@@ -119,10 +119,10 @@ impl Line {
 
 /// What comes back for `bytes` on a new connection.
 pub async fn answer_to(node: &Node, bytes: &[u8]) -> (Wanted, Option<Reply>) {
-    let mut line = Line::open(node).await;
-    line.say(bytes).await;
-    let Some(reply) = line.hear(bytes.starts_with(b"HEAD ")).await else { return (Wanted::Closed, None) };
-    let goes_on = line.goes_on().await;
+    let mut connection = RawConnection::open(node).await;
+    connection.send(bytes).await;
+    let Some(reply) = connection.receive(bytes.starts_with(b"HEAD ")).await else { return (Wanted::Closed, None) };
+    let goes_on = connection.goes_on().await;
     let request_id = reply.header("x-request-id");
     let found = match (reply.status, request_id) {
         (status, None) => {
@@ -157,4 +157,29 @@ pub async fn check(node: &Node, cases: &[(&str, Vec<u8>, Wanted)]) {
         let (found, reply) = answer_to(node, bytes).await;
         assert_eq!(found, *wanted, "{name}: {reply:?}");
     }
+}
+
+/// Sends the head of a request, with `headers` that each end a connection, on a connection of its own.
+pub async fn send_head(url: &str, request_line: &str, headers: &str, body_bytes: usize) -> TcpStream {
+    let address = url.strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "{request_line} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+         Content-Length: {body_bytes}\r\n{headers}\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream
+}
+
+/// Sends a request on a connection of its own, which the caller can then close as rudely as it likes.
+pub async fn send_raw(url: &str, request_line: &str, headers: &str, body: &str) -> TcpStream {
+    let mut stream = send_head(url, request_line, headers, body.len()).await;
+    stream.write_all(body.as_bytes()).await.unwrap();
+    stream
+}
+
+/// Closes a connection with a reset, as a killed process with unread data does.
+pub fn reset(stream: TcpStream) {
+    stream.set_zero_linger().unwrap();
+    drop(stream);
 }

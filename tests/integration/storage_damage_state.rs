@@ -1,0 +1,163 @@
+//! What the disk can do to the database, the snapshots and the identity. The database and the snapshots are made anew or
+//! passed over; the identity never is.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use quorate::random::SystemRandom;
+use quorate::storage::{Recovered, StorageConfig, StorageError};
+use uuid::Uuid;
+
+use crate::storage_fixtures::{
+    FullDisk, append, change, config, copy_tree, entry, log_id, open, state, try_open, write_snapshot,
+};
+
+/// A log of 30 entries, a snapshot of entry 10, and a database that stands at entry 20.
+async fn directory_with_state() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let mut storage = open(dir.path());
+    append(&mut storage.log, (0..30).map(|index| entry(1, index))).await.unwrap();
+    write_snapshot(&storage.snapshots, 40, log_id(1, 10));
+    let (rooms, meta) = state(80, log_id(1, 20));
+    storage.state.replace_all(&rooms, &meta).unwrap();
+    storage.state.durable_flush().unwrap();
+    dir
+}
+
+/// Damages the database of a copy; the start must then give the database's state or the snapshot's.
+fn recovered_after(intact: &Path, damage: impl FnOnce(&Path)) -> Recovered {
+    let dir = tempfile::tempdir().unwrap();
+    copy_tree(intact, dir.path());
+    damage(&dir.path().join("leases"));
+    let recovered = open(dir.path()).recovered;
+    let (leases, applied) = match recovered.applied {
+        Some(applied) if applied.index == 20 => (80, log_id(1, 20)),
+        _ => (40, log_id(1, 10)),
+    };
+    let (rooms, meta) = state(leases, applied);
+    assert_eq!(recovered, Recovered { rooms, applied: meta.applied, membership: meta.membership });
+    // What was made anew must also be there at the start after.
+    assert_eq!(open(dir.path()).recovered, recovered);
+    recovered
+}
+
+#[tokio::test]
+async fn a_damaged_database_is_made_anew() {
+    let intact = directory_with_state().await;
+    assert_eq!(recovered_after(intact.path(), |_| {}).applied, Some(log_id(1, 20)));
+    let size = fs::metadata(intact.path().join("leases/db")).unwrap().len() as usize;
+
+    let zeroed = recovered_after(intact.path(), |leases| change(&leases.join("db"), |bytes| bytes.fill(0)));
+    assert_eq!(zeroed.applied, Some(log_id(1, 10)));
+    recovered_after(intact.path(), |leases| fs::remove_dir_all(leases).unwrap());
+    for step in 0..8 {
+        recovered_after(intact.path(), |leases| change(&leases.join("db"), |bytes| bytes.truncate(size * step / 8)));
+    }
+    let used = fs::read(intact.path().join("leases/db")).unwrap().iter().rposition(|byte| *byte != 0).unwrap();
+    for step in 0..60 {
+        let position = used * step / 60;
+        recovered_after(intact.path(), |leases| {
+            change(&leases.join("db"), |bytes| bytes[position..].iter_mut().take(64).for_each(|byte| *byte ^= 0xff));
+        });
+    }
+}
+
+#[tokio::test]
+async fn an_unfinished_file_of_sled_is_removed() {
+    let intact = directory_with_state().await;
+    for content in ["", "half of it"] {
+        let recovered =
+            recovered_after(intact.path(), |leases| fs::write(leases.join("snap.0000.generating"), content).unwrap());
+        assert_eq!(recovered.applied, Some(log_id(1, 20)), "the database itself is whole");
+    }
+}
+
+#[tokio::test]
+async fn two_damaged_databases_are_kept() {
+    let dir = directory_with_state().await;
+    for _ in 0..4 {
+        fs::write(dir.path().join("leases/conf"), "not a setting of sled").unwrap();
+        drop(open(dir.path()));
+    }
+    let names = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert_eq!(names.filter(|name| name.starts_with("quarantine-")).count(), 2);
+}
+
+#[tokio::test]
+async fn a_damaged_snapshot_is_passed_over() {
+    let intact = directory_with_state().await;
+    let name = Path::new("snapshots/10-1.snapshot");
+    let length = fs::metadata(intact.path().join(name)).unwrap().len() as usize;
+    let elsewhere = tempfile::tempdir().unwrap();
+    let older = write_snapshot(&open(elsewhere.path()).snapshots, 5, log_id(1, 5)).path;
+    for position in (0..length).step_by(97) {
+        let dir = tempfile::tempdir().unwrap();
+        copy_tree(intact.path(), dir.path());
+        // An older one that is good, as a crash between writing the newer one and removing it leaves it.
+        fs::copy(&older, dir.path().join("snapshots/5-1.snapshot")).unwrap();
+        change(&dir.path().join(name), |bytes| bytes[position] ^= 0x10);
+        let storage = open(dir.path());
+        let current = storage.snapshots.current().unwrap();
+        assert_eq!(current.meta.last_log_id, Some(log_id(1, 5)), "{position}");
+        assert_eq!(storage.recovered.applied, Some(log_id(1, 20)));
+    }
+}
+
+#[tokio::test]
+async fn a_received_snapshot_that_is_damaged_is_refused_and_leftovers_go() {
+    let dir = directory_with_state().await;
+    let storage = open(dir.path());
+    let current = storage.snapshots.current().unwrap();
+    let good = fs::read(&current.path).unwrap();
+    for length in [0, 1, 20, good.len() / 2, good.len() - 33, good.len() - 1] {
+        let mut incoming = storage.snapshots.receive().await.unwrap();
+        incoming.write(good[..length].to_vec()).await.unwrap();
+        assert!(matches!(incoming.verify().await, Err(StorageError::Damaged { .. })), "{length}");
+    }
+    assert_eq!(storage.snapshots.current().unwrap(), current);
+    drop(storage);
+    drop(open(dir.path()));
+    let names = fs::read_dir(dir.path().join("snapshots")).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(names.collect::<Vec<_>>(), ["10-1.snapshot"]);
+}
+
+#[tokio::test]
+async fn a_damaged_identity_is_not_replaced_by_a_new_one() {
+    let dir = directory_with_state().await;
+    change(&dir.path().join("identity"), |bytes| bytes[11] ^= 4);
+    assert!(matches!(try_open(dir.path()), Err(StorageError::Damaged { .. })));
+}
+
+#[tokio::test]
+async fn files_of_a_later_version_are_not_called_damaged() {
+    let dir = directory_with_state().await;
+    change(&dir.path().join("identity"), |bytes| {
+        bytes[0] = 2;
+        let checksum = crc32fast::hash(&bytes[..5]);
+        bytes[5..9].copy_from_slice(&checksum.to_be_bytes());
+    });
+    let Err(error) = try_open(dir.path()) else { panic!("opened") };
+    assert!(matches!(error, StorageError::Newer { .. }), "{error}");
+}
+
+/// A member that learns its cluster's id must not answer as a member before the id is stored.
+#[tokio::test]
+async fn a_cluster_id_that_could_not_be_stored_is_not_known_and_can_be_stored_later() {
+    let (dir, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let disk = Arc::new(FullDisk::default());
+    let config = StorageConfig { disk: disk.clone(), ..config(dir.path()) };
+    let mut storage = quorate::storage::open(config, &SystemRandom).unwrap();
+    let cluster = Uuid::from_u128(7);
+
+    disk.set_full(true);
+    storage.identity.set_cluster_id(cluster).unwrap_err();
+    disk.set_full(false);
+    assert_eq!(storage.identity.cluster_id(), None, "the next message from this cluster asks for it again");
+    copy_tree(dir.path(), copy.path());
+    assert_eq!(open(copy.path()).identity.cluster_id(), None);
+    storage.identity.set_cluster_id(cluster).unwrap();
+    assert_eq!(storage.identity.cluster_id(), Some(cluster));
+    drop(storage);
+    assert_eq!(open(dir.path()).identity.cluster_id(), Some(cluster));
+}
