@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{self, Cluster, Node, eventually};
 
-/// Each code of the contract, and the status that goes with it.
+/// Every error code of the contract, with its status.
 const CODES: [(u16, &str); 15] = [
     (400, "invalid_input"),
     (400, "invalid_ttl"),
@@ -36,7 +36,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// The lease that the body of a successful answer grants.
+    /// The lease in the body of an answer that grants or renews it.
     #[track_caller]
     pub fn from_body(room: &str, body: &Value) -> Held {
         assert_eq!(body["status"], "leader", "{body}");
@@ -54,7 +54,7 @@ pub struct Answer {
     pub status: u16,
     pub headers: reqwest::header::HeaderMap,
     pub text: String,
-    /// Null if it isn't JSON.
+    /// Null if the text is not JSON.
     pub body: Value,
 }
 
@@ -63,7 +63,7 @@ impl Answer {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    /// A success, with exactly these fields.
+    /// Checks the status, and that the body has exactly these fields.
     #[track_caller]
     pub fn has_fields(&self, status: u16, fields: &str) -> &Self {
         assert_eq!((self.status, fields_of(&self.body).join(" ").as_str()), (status, fields), "{}", self.text);
@@ -76,18 +76,24 @@ impl Answer {
         self
     }
 
+    /// Checks that somebody else holds the room.
+    /// Checks that somebody else holds the room.
     #[track_caller]
     pub fn is_follower(&self) -> &Self {
         assert_eq!((self.status, &self.body["status"]), (200, &json!("follower")), "{}", self.text);
         self
     }
 
+    /// The lease that this answer grants or renews.
+    /// The lease that this answer grants or renews.
     #[track_caller]
     pub fn held(&self, room: &str) -> Held {
         assert_eq!(self.status, 200, "{}", self.text);
         Held::from_body(room, &self.body)
     }
 
+    /// Checks what every answer has in common: its headers, and the fields of an error.
+    /// Checks what every answer has in common: its headers, and the fields of an error.
     fn check(&self) {
         let request_id = self.header("x-request-id");
         assert!(request_id.starts_with("req_") && request_id.len() == 26, "{self:?}");
@@ -168,6 +174,8 @@ impl Caller {
         Some(answer)
     }
 
+    /// Checks that the OpenAPI document lists this status for this request.
+    /// Checks that the OpenAPI document lists this status for this request.
     fn check_documented(&self, method: &Method, path: &str, answer: &Answer) {
         let item = self.document["paths"].as_object().unwrap().iter().find(|(template, _)| is_path_of(template, path));
         let Some((template, item)) = item else {
@@ -179,7 +187,10 @@ impl Caller {
             return;
         };
         let responses = operation["responses"].as_object().unwrap();
-        assert!(responses.contains_key(&answer.status.to_string()), "{method} {template}: not documented: {answer:?}");
+        assert!(
+            responses.contains_key(&answer.status.to_string()),
+            "the OpenAPI document does not list this answer to {method} {template}: {answer:?}"
+        );
     }
 
     pub async fn get(&self, path: &str) -> Answer {
@@ -190,7 +201,7 @@ impl Caller {
         self.send(self.request(Method::POST, path).json(&body)).await
     }
 
-    /// Sends bytes as they are, as JSON by their header.
+    /// Sends this text as it is, with the content type of JSON.
     pub async fn post_text(&self, path: &str, body: &str) -> Answer {
         let request = self.request(Method::POST, path).header("content-type", "application/json");
         self.send(request.body(body.to_owned())).await
@@ -200,7 +211,7 @@ impl Caller {
         self.post(&format!("/elections/{room}/campaign"), body).await
     }
 
-    /// Wins a vacant room.
+    /// Campaigns for a vacant room, and returns the lease.
     pub async fn win(&self, room: &str, candidate: &str, ttl_seconds: u64) -> Held {
         self.campaign(room, json!({"candidate_id": candidate, "ttl_seconds": ttl_seconds})).await.held(room)
     }
@@ -235,7 +246,7 @@ pub async fn one_node(args: &[&str]) -> (Cluster, Caller) {
     (cluster, caller)
 }
 
-/// Wins 50 rooms and renews them, all at once in each round, until the log has about this many more entries.
+/// Wins 50 rooms and renews all of them again and again, until the log is longer by about this many entries.
 pub async fn fill_log(caller: &Caller, entries: usize) -> Vec<Held> {
     const ROOMS: usize = 50;
     let mut held = Vec::new();
@@ -251,7 +262,7 @@ pub async fn fill_log(caller: &Caller, entries: usize) -> Vec<Held> {
     held
 }
 
-/// Whether `/elections/{election_id}` is what `/elections/nightly-report` is made from.
+/// Whether a path such as `/elections/nightly-report` matches a template such as `/elections/{election_id}`.
 fn is_path_of(template: &str, path: &str) -> bool {
     let (template, path) = (template.split('/'), path.split('/'));
     template.clone().count() == path.clone().count()

@@ -1,4 +1,4 @@
-//! Three nodes: forwarding, the loss of nodes, restarts, and what the log may not grow by.
+//! Three nodes: forwarding, killed nodes, restarts, snapshots, and requests that must not make the log grow.
 
 use std::time::{Duration, Instant};
 
@@ -10,14 +10,14 @@ use crate::caller::{Caller, fill_log};
 use crate::harness::{Cluster, Node, eventually};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_node_answers_every_request() {
+async fn every_node_answers_every_kind_of_request() {
     let cluster = Cluster::three().await;
     let callers = Caller::of_each(&cluster).await;
     let mut last_term = 0;
     for (place, caller) in callers.iter().enumerate() {
         let room = format!("every-node-{place}");
         let held = caller.win(&room, "worker-a", 30).await;
-        assert!(held.term > last_term, "terms rise over all rooms");
+        assert!(held.term > last_term, "terms rise across all rooms");
         last_term = held.term;
         for other in &callers {
             let occupied = other.campaign(&room, json!({"candidate_id": "worker-b"})).await;
@@ -52,7 +52,7 @@ async fn all_nodes_show_the_same_expiry_for_a_lease() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn losers_forgers_and_readers_append_nothing_to_the_log() {
+async fn requests_that_change_nothing_append_nothing_to_the_log() {
     const EACH: usize = 1_000;
     let cluster = Cluster::three().await;
     let callers = Caller::of_each(&cluster).await;
@@ -71,7 +71,7 @@ async fn losers_forgers_and_readers_append_nothing_to_the_log() {
         stale.is_error(404, "lease_not_current");
         assert_eq!(seen.status, 200);
     }
-    // A raft leader ticks once a second while leases live; nothing else may be in the log.
+    // While there are leases, the raft leader appends a tick every second. Nothing else may be in the log.
     let ticks = started.elapsed().as_secs() + 2;
     cluster.converged().await;
     let grown = log_index(&cluster.nodes[0]).await - before;
@@ -89,10 +89,10 @@ async fn leases_survive_kill_9_of_the_raft_leader() {
     let callers = Caller::of_each(&cluster).await;
     let held = callers[0].win("kill-leader", "worker-a", 60).await;
     for _ in 0..3 {
-        let leader = cluster.raft_leader().await;
-        cluster.nodes[leader].kill();
+        let raft_leader = cluster.raft_leader().await;
+        cluster.nodes[raft_leader].kill();
         let killed_at = Instant::now();
-        let survivor = &callers[(leader + 1) % 3];
+        let survivor = &callers[(raft_leader + 1) % 3];
         eventually("a survivor renews", || async {
             let renewed = survivor.renew("kill-leader", &held.token).await;
             assert_ne!(renewed.status, 404, "{}", renewed.text);
@@ -100,7 +100,7 @@ async fn leases_survive_kill_9_of_the_raft_leader() {
         })
         .await;
         assert!(killed_at.elapsed() < Duration::from_secs(5), "{:?}", killed_at.elapsed());
-        cluster.nodes[leader].start_again();
+        cluster.nodes[raft_leader].start_again();
         cluster.ready().await;
     }
     cluster.converged().await;
@@ -131,14 +131,14 @@ async fn leases_survive_kill_9_of_all_nodes_and_terms_keep_rising() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_quorum_a_node_says_so_in_time_and_still_shows_what_it_knows() {
+async fn a_node_without_a_quorum_is_unavailable_within_its_deadline_and_still_answers_local_reads() {
     let mut cluster = Cluster::three().await;
     let callers = Caller::of_each(&cluster).await;
     let held = callers[0].win("no-quorum", "worker-a", 300).await;
     cluster.converged().await;
-    let leader = cluster.raft_leader().await;
-    let (left, other) = ((leader + 1) % 3, (leader + 2) % 3);
-    cluster.nodes[leader].kill();
+    let raft_leader = cluster.raft_leader().await;
+    let (left, other) = ((raft_leader + 1) % 3, (raft_leader + 2) % 3);
+    cluster.nodes[raft_leader].kill();
     cluster.nodes[other].kill();
     let caller = &callers[left];
 
@@ -152,53 +152,54 @@ async fn without_a_quorum_a_node_says_so_in_time_and_still_shows_what_it_knows()
     assert_eq!(caller.get("/livez").await.status, 200);
     assert_eq!(caller.get("/status").await.status, 200);
     let term_before = cluster.nodes[left].status().await.unwrap()["raft_term"].clone();
-    eventually("not ready", || async { (caller.get("/readyz").await.status == 503).then_some(()) }).await;
-    // Elections that can't be won don't raise the raft term, or the node would depose the raft leader on its return.
+    eventually("the node is not ready", || async { (caller.get("/readyz").await.status == 503).then_some(()) }).await;
+    // A raft election that cannot be won does not raise the raft term. A higher term would depose the raft leader when it
+    // comes back.
     assert_eq!(cluster.nodes[left].status().await.unwrap()["raft_term"], term_before);
 
-    cluster.nodes[leader].start_again();
+    cluster.nodes[raft_leader].start_again();
     cluster.nodes[other].start_again();
     cluster.ready().await;
     caller.renew("no-quorum", &held.token).await.held("no-quorum");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sigterm_hands_raft_leadership_over_and_exits_with_0() {
+async fn after_sigterm_a_node_hands_raft_leadership_over_and_exits_with_0() {
     let mut cluster = Cluster::three().await;
     let callers = Caller::of_each(&cluster).await;
     let held = callers[0].win("sigterm-room", "worker-a", 60).await;
-    let leader = cluster.raft_leader().await;
+    let raft_leader = cluster.raft_leader().await;
     let started = Instant::now();
-    cluster.nodes[leader].signal(Signal::TERM);
-    let survivor = &callers[(leader + 1) % 3];
+    cluster.nodes[raft_leader].signal(Signal::TERM);
+    let survivor = &callers[(raft_leader + 1) % 3];
     let mut longest = Duration::ZERO;
     while started.elapsed() < Duration::from_secs(1) {
         let asked_at = Instant::now();
         survivor.renew("sigterm-room", &held.token).await.held("sigterm-room");
         longest = longest.max(asked_at.elapsed());
     }
-    assert_eq!(cluster.nodes[leader].exit_code().await, Some(0));
+    assert_eq!(cluster.nodes[raft_leader].exit_code().await, Some(0));
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
-    assert!(cluster.nodes[leader].output().contains("handing raft leadership over"));
-    assert!(longest < Duration::from_secs(1), "a hand-over is faster than an election: {longest:?}");
-    cluster.nodes[leader].start_again();
+    assert!(cluster.nodes[raft_leader].output().contains("handing raft leadership over"));
+    assert!(longest < Duration::from_secs(1), "a handover is faster than a raft election: {longest:?}");
+    cluster.nodes[raft_leader].start_again();
     cluster.ready().await;
     cluster.converged().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_was_lost_is_given_again_by_any_node() {
+async fn any_node_gives_the_same_answer_again_for_the_same_key() {
     let mut cluster = Cluster::three().await;
     let callers = Caller::of_each(&cluster).await;
     let key = "a-key-of-one-campaign-0001";
     let room = "same-again";
     let held = callers[0].campaign_with_key(room, "worker-a", key).await.held(room);
-    let leader = cluster.raft_leader().await;
-    cluster.nodes[leader].kill();
-    for caller in callers.iter().enumerate().filter(|(place, _)| *place != leader).map(|(_, caller)| caller) {
+    let raft_leader = cluster.raft_leader().await;
+    cluster.nodes[raft_leader].kill();
+    for caller in callers.iter().enumerate().filter(|(place, _)| *place != raft_leader).map(|(_, caller)| caller) {
         let mut last_valid_for = u64::MAX;
         for _ in 0..5 {
-            let again = eventually("an answer", || async {
+            let again = eventually("the campaign succeeds", || async {
                 Some(caller.campaign_with_key(room, "worker-a", key).await).filter(|answer| answer.status == 200)
             })
             .await;
@@ -218,14 +219,14 @@ async fn an_answer_that_was_lost_is_given_again_by_any_node() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lease_ends_at_its_deadline_and_not_before() {
+async fn a_lease_ends_at_its_deadline_and_not_earlier() {
     let cluster = Cluster::three().await;
     let caller = Caller::of(&cluster.nodes[cluster.follower().await]).await;
     let room = "ends-in-time";
     let sent_at = Instant::now();
     let held = caller.win(room, "worker-a", 5).await;
     let granted_at = Instant::now();
-    let next = eventually("the room goes to the next one", || async {
+    let next = eventually("the next contender wins the room", || async {
         let answer = caller.campaign(room, json!({"candidate_id": "worker-b", "ttl_seconds": 5})).await;
         assert_eq!(answer.status, 200, "{}", answer.text);
         (answer.body["status"] == "leader").then(|| answer.held(room))
@@ -255,7 +256,7 @@ async fn a_waiting_campaign_wins_as_soon_as_the_holder_resigns() {
         let answer = waiter.campaign(room, body).await;
         (answer, Instant::now())
     });
-    // The waiter has lost its first try by the time that a second candidate's campaign is answered by its node.
+    // Once its node has answered a later campaign, the waiter's first try has failed, and it waits.
     callers[1].campaign(room, json!({"candidate_id": "worker-c"})).await;
     assert_eq!(callers[2].resign(room, &held.token).await.status, 200);
     let resigned_at = Instant::now();
@@ -266,26 +267,26 @@ async fn a_waiting_campaign_wins_as_soon_as_the_holder_resigns() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_follower_that_was_down_past_the_purge_catches_up_by_snapshot() {
+async fn a_raft_follower_that_missed_purged_entries_catches_up_by_snapshot() {
     let mut cluster = Cluster::three_with(&["--snapshot-every", "500", "--log-entries-kept", "1000"]).await;
     let down = cluster.follower().await;
     cluster.nodes[down].kill();
-    let leader = cluster.raft_leader().await;
-    let held = fill_log(&Caller::of(&cluster.nodes[leader]).await, 4_000).await;
+    let raft_leader = cluster.raft_leader().await;
+    let held = fill_log(&Caller::of(&cluster.nodes[raft_leader]).await, 4_000).await;
     cluster.nodes[down].start_again();
     cluster.ready().await;
     cluster.converged().await;
     let status = cluster.nodes[down].status().await.unwrap();
     let (written, applied) =
         (status["log_entries_written"].as_u64().unwrap(), status["applied_index"].as_u64().unwrap());
-    assert!(applied > 4_000 && written < 3_000, "most of it came by snapshot: {status}");
+    assert!(applied > 4_000 && written < 3_000, "most entries came by snapshot: {status}");
     let late = Caller::of(&cluster.nodes[down]).await;
     for lease in &held {
         assert_eq!(late.local_status(&lease.room).await.body["leader"]["term"], lease.term);
     }
 }
 
-/// Waits until the node is not ready for a reason in which this stands, and gives the reason.
+/// Waits until the node is not ready for a reason that contains these words, and returns the reason.
 async fn not_ready_because(caller: &Caller, words: &str) -> String {
     eventually(words, || async {
         let answer = caller.get("/readyz").await;
@@ -296,7 +297,7 @@ async fn not_ready_because(caller: &Caller, words: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_of_three_found_no_cluster() {
+async fn two_of_three_nodes_do_not_found_a_cluster() {
     let mut cluster = Cluster::three_not_started(&[]);
     cluster.nodes[0].start_again();
     cluster.nodes[1].start_again();
@@ -320,14 +321,15 @@ async fn a_node_with_an_empty_disk_does_not_found_a_second_cluster() {
     cluster.nodes[lost].start_again();
     let reason = not_ready_because(&Caller::of(&cluster.nodes[lost]).await, "already belongs").await;
     assert!(reason.contains("1 of 3"), "{reason}");
-    // The other two go on.
+    // The other two still serve.
     Caller::of(&cluster.nodes[(lost + 1) % 3]).await.win("two-go-on", "worker-a", 5).await;
 }
 
-/// A waiter's connection closes while its grant is under way; it asks another node with the same key, and is told
-/// that it holds the room. The first node once gave the room back then, and so ended an acknowledged lease.
+/// A waiter closes its connection while its campaign is in flight. It repeats the campaign at another node with the same
+/// key, and is told that it holds the room. A bug made the first node then resign for it, which ended an acknowledged
+/// lease.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_won_again_by_its_key_is_not_given_back_for_the_connection_that_closed() {
+async fn a_lease_that_a_key_was_told_of_by_another_node_is_not_resigned_for_the_closed_connection() {
     let cluster = Cluster::three().await;
     let callers = Caller::of_each(&cluster).await;
     for round in 0..40 {
@@ -340,7 +342,7 @@ async fn a_room_won_again_by_its_key_is_not_given_back_for_the_connection_that_c
         let impatient = campaign(&callers[round % 3]).timeout(Duration::from_millis(1 + round as u64 / 3));
         let _ = callers[round % 3].try_send(impatient).await;
         let caller = &callers[(round + 1) % 3];
-        let answer = eventually("an answer", || async {
+        let answer = eventually("the campaign succeeds", || async {
             caller.try_send(campaign(caller)).await.filter(|answer| answer.status == 200)
         })
         .await;

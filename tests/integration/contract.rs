@@ -1,20 +1,20 @@
-//! The contract of the client listener, call by call, on one node.
+//! The contract of the client listener, call by call. Most tests use one node.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::caller::{Caller, fields_of, one_node};
+use crate::caller::{Answer, Caller, Held, fields_of, one_node};
 use crate::harness::{Cluster, eventually};
 
+/// The milliseconds since 1970 in a timestamp, after a check of its format.
 fn millis_of(expires_at: &Value) -> i64 {
     let text = expires_at.as_str().unwrap();
     assert!(text.len() == "2026-11-29T12:00:30.123Z".len() && text.ends_with('Z'), "{text}");
     text.parse::<jiff::Timestamp>().unwrap().as_millisecond()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_lease_is_won_renewed_and_resigned_in_exactly_these_words() {
-    let (_cluster, node) = one_node(&[]).await;
+/// Makes a room, and checks the answer. Returns its id.
+async fn make_room(node: &Caller) -> String {
     let made = node.send(node.request(Method::POST, "/elections").body("a body is ignored")).await;
     made.has_fields(201, "campaign_path election_id status_path watch_path");
     let room = made.body["election_id"].as_str().unwrap();
@@ -25,10 +25,11 @@ async fn a_lease_is_won_renewed_and_resigned_in_exactly_these_words() {
     assert_eq!(made.body["watch_path"], format!("/elections/{room}/watch"));
     let another = node.send(node.request(Method::POST, "/elections")).await;
     assert_ne!(another.body["election_id"], made.body["election_id"]);
-    let vacant = json!({"election_id": room, "status": "vacant", "retry_after_ms": 0});
-    assert_eq!(node.status(room).await.body, vacant);
+    room.to_owned()
+}
 
-    let won = node.campaign(room, json!({"candidate_id": "worker-a", "unknown": {"field": 1}})).await;
+/// Checks every field of the answer to a campaign that won, without a TTL and without metadata.
+fn is_granted_with_defaults(won: &Answer, room: &str) -> Held {
     won.has_fields(200, "election_id leader leader_token renew_after_ms status valid_for_ms");
     let held = won.held(room);
     assert_eq!(fields_of(&won.body["leader"]), ["candidate_id", "expires_at", "term"], "no metadata was given");
@@ -38,19 +39,27 @@ async fn a_lease_is_won_renewed_and_resigned_in_exactly_these_words() {
     assert!((1..1 << 53).contains(&held.term));
     let from_now = millis_of(&won.body["leader"]["expires_at"]) - jiff::Timestamp::now().as_millisecond();
     assert!((28_000..=31_000).contains(&from_now), "{from_now}");
+    held
+}
 
+/// Checks what other campaigns and readers are told while the room is held.
+async fn is_occupied(node: &Caller, won: &Answer, room: &str) {
     for candidate in ["worker-b", "worker-a"] {
-        let lost = node.campaign(room, json!({"candidate_id": candidate})).await;
-        lost.is_follower().has_fields(200, "election_id leader retry_after_ms status");
-        assert_eq!((&lost.body["election_id"], &lost.body["leader"]), (&json!(room), &won.body["leader"]));
-        assert!((20_000..=31_000).contains(&lost.body["retry_after_ms"].as_u64().unwrap()), "{}", lost.text);
-        assert_eq!(lost.header("x-quorate-node"), "n1");
+        let occupied = node.campaign(room, json!({"candidate_id": candidate})).await;
+        occupied.is_follower().has_fields(200, "election_id leader retry_after_ms status");
+        assert_eq!((&occupied.body["election_id"], &occupied.body["leader"]), (&json!(room), &won.body["leader"]));
+        assert!((20_000..=31_000).contains(&occupied.body["retry_after_ms"].as_u64().unwrap()), "{}", occupied.text);
+        assert_eq!(occupied.header("x-quorate-node"), "n1");
     }
     let seen = node.status(room).await;
     seen.has_fields(200, "election_id leader retry_after_ms status");
     assert_eq!((&seen.body["status"], &seen.body["leader"]), (&json!("leader"), &won.body["leader"]));
+    assert_eq!(seen.header("x-quorate-node"), "n1");
+}
 
-    let renew = format!("/elections/{room}/renew");
+/// Renews with and without metadata. A renewal without it keeps the metadata of the lease.
+async fn is_renewed_with_its_metadata(node: &Caller, held: &Held) {
+    let room = &held.room;
     for (given, shown) in [
         (json!({}), Value::Null),
         (json!({"metadata": "first"}), json!("first")),
@@ -61,13 +70,26 @@ async fn a_lease_is_won_renewed_and_resigned_in_exactly_these_words() {
     ] {
         let mut request = given.clone();
         request["leader_token"] = json!(held.token);
-        let renewed = node.post(&renew, request).await;
+        let renewed = node.post(&format!("/elections/{room}/renew"), request).await;
         renewed.has_fields(200, "election_id leader leader_token renew_after_ms status valid_for_ms");
         let same = renewed.held(room);
         assert_eq!((same.term, &same.token), (held.term, &held.token));
         assert_eq!(renewed.body["leader"].get("metadata").unwrap_or(&Value::Null), &shown, "{given}");
         assert_eq!(node.status(room).await.body["leader"], renewed.body["leader"]);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn winning_renewing_and_resigning_are_answered_with_exactly_the_documented_fields() {
+    let (_cluster, node) = one_node(&[]).await;
+    let room = &make_room(&node).await;
+    let vacant = json!({"election_id": room, "status": "vacant", "retry_after_ms": 0});
+    assert_eq!(node.status(room).await.body, vacant);
+
+    let won = node.campaign(room, json!({"candidate_id": "worker-a", "unknown": {"field": 1}})).await;
+    let held = is_granted_with_defaults(&won, room);
+    is_occupied(&node, &won, room).await;
+    is_renewed_with_its_metadata(&node, &held).await;
 
     let resigned = node.resign(room, &held.token).await;
     assert_eq!(resigned.status, 200);
@@ -76,13 +98,13 @@ async fn a_lease_is_won_renewed_and_resigned_in_exactly_these_words() {
     let next = node.campaign(room, json!({"candidate_id": "worker-b", "metadata": "from the start"})).await;
     assert!(next.held(room).term > held.term);
     assert_eq!(next.body["leader"]["metadata"], "from the start");
-    for answer in [&won, &seen, &resigned, &next] {
+    for answer in [&won, &resigned, &next] {
         assert_eq!(answer.header("x-quorate-node"), "n1");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_renewal_never_moves_the_end_of_a_lease_to_an_earlier_moment() {
+async fn a_renewal_never_moves_the_expiry_to_an_earlier_time() {
     let (_cluster, node) = one_node(&[]).await;
     let room = "never-shorter";
     let won = node.campaign(room, json!({"candidate_id": "worker-a", "ttl_seconds": 60})).await;
@@ -101,9 +123,13 @@ async fn a_renewal_never_moves_the_end_of_a_lease_to_an_earlier_moment() {
     assert_eq!(
         renew(json!({"ttl_seconds": 5})).await,
         (first, json!(5_000), json!(2_500)),
-        "the shorter TTL is promised"
+        "the shorter TTL is confirmed"
     );
-    assert_eq!(renew(json!({})).await, (first, json!(5_000), json!(2_500)), "it is the lease's now");
+    assert_eq!(
+        renew(json!({})).await,
+        (first, json!(5_000), json!(2_500)),
+        "the lease keeps the TTL of the last renewal"
+    );
     let (longer, valid_for_ms, renew_after_ms) = renew(json!({"ttl_seconds": 300})).await;
     assert_eq!((valid_for_ms, renew_after_ms), (json!(300_000), json!(150_000)));
     assert!((longer - first - 240_000).abs() < 5_000, "{}", longer - first);
@@ -113,25 +139,21 @@ async fn a_renewal_never_moves_the_end_of_a_lease_to_an_earlier_moment() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_is_not_the_leases_is_not_current_whatever_became_of_it() {
+async fn any_token_but_that_of_the_current_lease_is_not_current() {
     let (_cluster, node) = one_node(&[]).await;
-    let win = async |room: &str, candidate: &str, ttl_seconds: u64| {
-        let body = json!({"candidate_id": candidate, "ttl_seconds": ttl_seconds});
-        node.campaign(room, body).await.held(room)
-    };
     let never_issued = "A".repeat(43);
-    let resigned = win("old-resigned", "worker-a", 60).await;
+    let resigned = node.win("old-resigned", "worker-a", 60).await;
     node.resign("old-resigned", &resigned.token).await;
-    let expired = win("old-expired", "worker-a", 5).await;
-    let superseded = win("old-superseded", "worker-a", 5).await;
-    eventually("the leases end", || async {
+    let expired = node.win("old-expired", "worker-a", 5).await;
+    let superseded = node.win("old-superseded", "worker-a", 5).await;
+    eventually("both leases expire", || async {
         let vacant = node.status("old-superseded").await.body["status"] == "vacant"
             && node.status("old-expired").await.body["status"] == "vacant";
         vacant.then_some(())
     })
     .await;
-    let current = win("old-superseded", "worker-b", 60).await;
-    let elsewhere = win("old-elsewhere", "worker-a", 60).await;
+    let current = node.win("old-superseded", "worker-b", 60).await;
+    let elsewhere = node.win("old-elsewhere", "worker-a", 60).await;
     assert!(current.term > superseded.term && elsewhere.term > current.term);
     for (room, token) in [
         ("old-resigned", &resigned.token),
@@ -153,13 +175,13 @@ async fn a_token_that_is_not_the_leases_is_not_current_whatever_became_of_it() {
             let answer =
                 node.post(&format!("/elections/old-superseded/{action}"), json!({"leader_token": token})).await;
             answer.is_error(400, "invalid_input");
-            assert!(!answer.text.contains(&current.token[..16]), "an error quotes no token: {}", answer.text);
+            assert!(!answer.text.contains(&current.token[..16]), "the error quotes the token: {}", answer.text);
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn terms_rise_in_each_room_and_across_all_rooms() {
+async fn terms_rise_across_all_rooms_and_restarts() {
     let (mut cluster, node) = one_node(&[]).await;
     let mut last = 0;
     for round in 0..2 {
@@ -179,7 +201,7 @@ async fn terms_rise_in_each_room_and_across_all_rooms() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_idempotency_key_gives_its_own_lease_again_and_nothing_else() {
+async fn an_idempotency_key_returns_the_lease_that_it_won_and_no_other() {
     let (_cluster, node) = one_node(&[]).await;
     let (room, key) = ("same-key-room", "a-key-of-one-campaign-0001");
     let first = node.campaign_with_key(room, "worker-a", key).await.held(room);
@@ -202,7 +224,7 @@ async fn an_idempotency_key_gives_its_own_lease_again_and_nothing_else() {
     assert_eq!(
         node.campaign_with_key(room, "worker-a", key).await.held(room).token,
         first.token,
-        "renewed, and the same"
+        "a renewal does not change the token"
     );
     node.resign(room, &first.token).await;
     let second = node.campaign_with_key(room, "worker-a", key).await.held(room);
@@ -224,7 +246,7 @@ async fn an_idempotency_key_gives_its_own_lease_again_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn health_routes_tell_how_the_node_is() {
+async fn health_routes_show_the_state_of_the_node() {
     let (mut cluster, node) = one_node(&[]).await;
     for path in ["/livez", "/readyz", "/health"] {
         let answer = node.get(path).await;
@@ -257,9 +279,9 @@ async fn health_routes_tell_how_the_node_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_names_the_node_that_decided_whichever_was_asked() {
+async fn an_answer_names_the_node_that_decided_whichever_node_was_called() {
     let cluster = Cluster::three().await;
-    let decides = &cluster.nodes[cluster.raft_leader().await].settings.name;
+    let raft_leader = &cluster.nodes[cluster.raft_leader().await].settings.name;
     let room = "who-decides";
     for node in &cluster.nodes {
         let caller = Caller::of(node).await;
@@ -267,14 +289,19 @@ async fn an_answer_names_the_node_that_decided_whichever_was_asked() {
         let held = won.held(room);
         let renewed = caller.renew(room, &held.token).await;
         let seen = caller.status(room).await;
-        let lost = caller.campaign(room, json!({"candidate_id": "worker-b"})).await;
+        let occupied = caller.campaign(room, json!({"candidate_id": "worker-b"})).await;
         let stale = caller.resign(room, &"A".repeat(43)).await;
         stale.is_error(404, "lease_not_current");
         let resigned = caller.resign(room, &held.token).await;
-        for answer in [&won, &renewed, &seen, &lost, &resigned] {
-            assert_eq!((answer.status, answer.header("x-quorate-node")), (200, decides.as_str()), "{}", answer.text);
+        for answer in [&won, &renewed, &seen, &occupied, &resigned] {
+            assert_eq!(
+                (answer.status, answer.header("x-quorate-node")),
+                (200, raft_leader.as_str()),
+                "{}",
+                answer.text
+            );
         }
         let local = caller.local_status(room).await;
-        assert_eq!(local.header("x-quorate-node"), node.settings.name, "a local look is nobody else's");
+        assert_eq!(local.header("x-quorate-node"), node.settings.name, "a local read is answered by the node itself");
     }
 }

@@ -1,4 +1,4 @@
-//! What the client listener takes and what it refuses, field by field, on one node.
+//! Which input the client listener accepts, and which it answers with an error. One node, one kind of input a test.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -7,11 +7,18 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 
-use crate::caller::one_node;
+use crate::caller::{Answer, one_node};
 use crate::raw_connection::send_head;
 
+/// What a grant or a renewal with this TTL must say.
+#[track_caller]
+fn promises(answer: &Answer, ttl_millis: u64) {
+    let found = (&answer.body["valid_for_ms"], &answer.body["renew_after_ms"]);
+    assert_eq!(found, (&json!(ttl_millis), &json!(ttl_millis / 2)), "{}", answer.text);
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn numbers_are_whole_and_within_their_limits_or_refused() {
+async fn a_ttl_is_a_whole_number_from_5_to_300() {
     let (_cluster, node) = one_node(&[]).await;
     for (count, (ttl, wanted)) in [
         ("5", Ok(5_000)),
@@ -38,18 +45,10 @@ async fn numbers_are_whole_and_within_their_limits_or_refused() {
         let path = format!("/elections/{room}/campaign");
         let answer = node.post_text(&path, &format!(r#"{{"candidate_id":"a","ttl_seconds":{ttl}}}"#)).await;
         match wanted {
-            Ok(millis) => {
-                let held = answer.held(&room);
-                assert_eq!(
-                    (&answer.body["valid_for_ms"], &answer.body["renew_after_ms"]),
-                    (&json!(millis), &json!(millis / 2))
-                );
-                let body = format!(r#"{{"leader_token":"{}","ttl_seconds":{ttl}}}"#, held.token);
-                let renewed = node.post_text(&format!("/elections/{room}/renew"), &body).await;
-                assert_eq!(
-                    (&renewed.body["valid_for_ms"], &renewed.body["renew_after_ms"]),
-                    (&json!(millis), &json!(millis / 2))
-                );
+            Ok(ttl_millis) => {
+                promises(&answer, ttl_millis);
+                let body = format!(r#"{{"leader_token":"{}","ttl_seconds":{ttl}}}"#, answer.held(&room).token);
+                promises(&node.post_text(&format!("/elections/{room}/renew"), &body).await, ttl_millis);
             }
             Err(code) => {
                 answer.is_error(400, code);
@@ -64,6 +63,11 @@ async fn numbers_are_whole_and_within_their_limits_or_refused() {
         let body = format!(r#"{{"leader_token":"{}","ttl_seconds":{ttl}}}"#, held.token);
         node.post_text("/elections/renew-limits/renew", &body).await.is_error(400, code);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wait_is_a_whole_number_up_to_60() {
+    let (_cluster, node) = one_node(&[]).await;
     for wait in ["61", "-1", "0.5", "\"5\"", "1e309", "{}"] {
         let body = format!(r#"{{"candidate_id":"a","wait_seconds":{wait}}}"#);
         node.post_text("/elections/wait-limits/campaign", &body).await.is_error(400, "invalid_input");
@@ -77,20 +81,25 @@ async fn numbers_are_whole_and_within_their_limits_or_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_in_the_contract_is_refused_in_its_words() {
+async fn a_query_with_an_unknown_consistency_is_an_error() {
     let (_cluster, node) = one_node(&[]).await;
-    let held = node.campaign("bad-input-room", json!({"candidate_id": "worker-a"})).await.held("bad-input-room");
-
+    let held = node.win("bad-query-room", "worker-a", 30).await;
     for query in ["?consistency=local", "?consistency=linearizable", "?unknown=1", ""] {
-        let answer = node.get(&format!("/elections/bad-input-room{query}")).await;
+        let answer = node.get(&format!("/elections/bad-query-room{query}")).await;
         assert_eq!((answer.status, &answer.body["leader"]["term"]), (200, &json!(held.term)), "{query}");
         assert_eq!(answer.header("x-quorate-node"), "n1");
     }
     for query in
         ["?consistency=", "?consistency=Local", "?consistency=eventual", "?consistency=local&consistency=local"]
     {
-        node.get(&format!("/elections/bad-input-room{query}")).await.is_error(400, "invalid_input");
+        node.get(&format!("/elections/bad-query-room{query}")).await.is_error(400, "invalid_input");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_room_id_has_8_to_64_letters_digits_dashes_and_underscores() {
+    let (_cluster, node) = one_node(&[]).await;
+    let held = node.win("bad-id-room", "worker-a", 30).await;
     let long = "r".repeat(65);
     for id in
         ["seven77", &long, "with%20space", "with.a.dot", "%C3%A4%C3%B6%C3%BC%C3%A4%C3%B6", "%ff%ff%ff%ff%ff%ff%ff%ff"]
@@ -101,9 +110,13 @@ async fn what_is_not_in_the_contract_is_refused_in_its_words() {
         node.renew(id, &held.token).await.is_error(400, "invalid_input");
         node.resign(id, &held.token).await.is_error(400, "invalid_input");
     }
-    // Identity is settled before anything is compared: an encoded letter is the letter.
-    assert_eq!(node.status("bad%2Dinput-roo%6D").await.body["leader"]["term"], held.term);
+    // The id is decoded before it is compared, so an encoded letter is the same as the letter.
+    assert_eq!(node.status("bad%2Did-roo%6D").await.body["leader"]["term"], held.term);
+}
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_candidate_id_has_1_to_64_allowed_characters() {
+    let (_cluster, node) = one_node(&[]).await;
     let long = "c".repeat(65);
     for candidate in
         [json!(""), json!(long), json!("two words"), json!("a/b"), json!("ä"), json!("a\n"), json!(7), Value::Null]
@@ -115,6 +128,11 @@ async fn what_is_not_in_the_contract_is_refused_in_its_words() {
         let won = node.campaign("good-candidates", json!({"candidate_id": candidate})).await.held("good-candidates");
         node.resign("good-candidates", &won.token).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metadata_is_a_text_of_up_to_1024_characters() {
+    let (_cluster, node) = one_node(&[]).await;
     for (metadata, status) in [
         (json!("m".repeat(1024)), 200),
         (json!("\u{1f5f3}".repeat(1024)), 200),
@@ -127,9 +145,14 @@ async fn what_is_not_in_the_contract_is_refused_in_its_words() {
         assert_eq!(answer.status, status, "{}", answer.text);
         assert_eq!(status == 200, node.status(&room).await.body["leader"]["metadata"] == metadata);
     }
+}
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_is_no_json_object_with_the_required_fields_is_an_error() {
+    let (_cluster, node) = one_node(&[]).await;
+    let held = node.win("bad-body-room", "worker-a", 30).await;
     for action in ["campaign", "renew", "resign"] {
-        let path = format!("/elections/bad-input-room/{action}");
+        let path = format!("/elections/bad-body-room/{action}");
         for body in
             ["", "{", "[]", "null", "7", "{}", "{\"candidate_id\":\"a\",\"leader_token\":\"\\ud800\"}", "\u{feff}{}"]
         {
@@ -141,11 +164,11 @@ async fn what_is_not_in_the_contract_is_refused_in_its_words() {
         }
         node.send(node.request(Method::POST, &path).body("{}")).await.is_error(415, "unsupported_media_type");
     }
-    assert_eq!(node.status("bad-input-room").await.body["leader"]["term"], held.term);
+    assert_eq!(node.status("bad-body-room").await.body["leader"]["term"], held.term);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unknown_routes_and_methods_are_errors_in_json_too() {
+async fn unknown_routes_and_methods_are_answered_with_errors_in_json() {
     let (_cluster, node) = one_node(&[]).await;
     for path in [
         "/",
@@ -181,7 +204,7 @@ async fn unknown_routes_and_methods_are_errors_in_json_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_may_have_16_kib_and_no_byte_more() {
+async fn a_body_has_at_most_16_kib() {
     let (_cluster, node) = one_node(&[]).await;
     for action in ["campaign", "renew", "resign"] {
         let path = format!("/elections/body-limits/{action}");
@@ -193,13 +216,13 @@ async fn a_body_may_have_16_kib_and_no_byte_more() {
         assert_eq!(fits.status, if action == "campaign" { 200 } else { 404 }, "{}", fits.text);
         let too_long = padded((16 << 10) + 1);
         node.post_text(&path, &too_long).await.is_error(413, "payload_too_large");
-        // The length isn't announced, so it shows only while the body is read.
+        // Without a content length, the node notices the size only while it reads the body.
         let pieces: Vec<_> =
             too_long.as_bytes().chunks(1000).map(|piece| Ok::<_, Infallible>(piece.to_vec())).collect();
         let body = reqwest::Body::wrap_stream(futures::stream::iter(pieces));
         let request = node.request(Method::POST, &path).header("content-type", "application/json").body(body);
         node.send(request).await.is_error(413, "payload_too_large");
-        // What is announced as too long is refused before any of it has come.
+        // With a content length that is too large, the node answers before any of the body arrives.
         let mut stream = send_head(&node.url, &format!("POST {path}"), "", 1 << 40).await;
         let mut start = [0; 12];
         tokio::time::timeout(Duration::from_secs(5), stream.read_exact(&mut start)).await.unwrap().unwrap();

@@ -1,4 +1,6 @@
-//! Real nodes: the built program, on loopback addresses of its own, over HTTP; and the storage layer on real disks.
+//! Tests of the built program: real nodes on loopback addresses, called over HTTP. And tests of the storage on real disks.
+//!
+//! The first block of modules holds the tools, the second the tests.
 
 mod caller;
 mod client_probe;

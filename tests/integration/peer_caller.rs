@@ -12,14 +12,14 @@ use tokio::net::TcpStream;
 use crate::harness::{CLUSTER_SECRET, Cluster};
 use crate::secret_scanner::hex;
 
-/// What a member shows, worked out here once more: other versions and other programs rely on it.
+/// The proof of membership. It is computed here a second time because other versions rely on its exact form.
 pub fn proof_of(secret: &str) -> String {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
     mac.update(b"quorate peer request 1");
     format!("Bearer {}", hex(&mac.finalize().into_bytes()))
 }
 
-/// A node's peer listener, and who is there.
+/// The peer listener of one node.
 pub struct Target {
     address: String,
     pub identity: PeerIdentity,
@@ -40,7 +40,7 @@ impl Target {
         Target { address, identity }
     }
 
-    /// What a member sends along.
+    /// The headers that a member sends.
     pub fn headers(&self) -> Headers {
         Headers {
             authorization: Some(proof_of(CLUSTER_SECRET)),
@@ -50,7 +50,7 @@ impl Target {
         }
     }
 
-    /// Sends a head that announces `announced` bytes, then `body`, and gives the status and how long it took.
+    /// Sends a head that announces `announced` bytes, then `body`. Returns the status, the whole answer, and the time it took.
     pub async fn ask(&self, path: &str, headers: &Headers, announced: usize, body: &[u8]) -> (u16, String, Duration) {
         let mut stream = TcpStream::connect(&self.address).await.unwrap();
         let authorization =
@@ -68,7 +68,7 @@ impl Target {
         );
         let sent_at = Instant::now();
         stream.write_all(head.as_bytes()).await.unwrap();
-        // A node that has refused already may close while the rest is on its way.
+        // A node that has already rejected the head may close before the body arrives.
         let _ = stream.write_all(body).await;
         let mut answer = Vec::new();
         let read = async {
@@ -84,7 +84,7 @@ impl Target {
     }
 }
 
-/// What proves that a request is a peer's, and says whom it is for.
+/// The headers that prove that a request comes from a member, and say which node it is for.
 #[derive(Clone)]
 pub struct Headers {
     pub authorization: Option<String>,

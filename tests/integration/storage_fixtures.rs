@@ -59,7 +59,7 @@ pub fn entry(raft_term: u64, index: u64) -> Entry {
     Entry::new(log_id(raft_term, index), EntryPayload::Normal(command))
 }
 
-/// Appends, and returns when the entries are acknowledged.
+/// Appends entries, and returns when the log has acknowledged them.
 pub async fn append(log: &mut LogStore, entries: impl IntoIterator<Item = Entry> + Send) -> io::Result<()> {
     let (answer, answered) = TypeConfig::oneshot();
     log.append(entries.into_iter().collect::<Vec<_>>(), IOFlushed::signal(answer)).await?;
@@ -70,7 +70,7 @@ pub async fn read_all(log: &mut LogStore) -> Vec<Entry> {
     log.try_get_log_entries(0..u64::MAX).await.unwrap()
 }
 
-/// State as after `leases` grants, applied up to entry `index`.
+/// The state after this many grants, applied up to this entry.
 pub fn state(leases: u64, applied: LogId) -> (Rooms, StateMeta) {
     let counters = Counters { log_time: LogTime(leases), last_fencing_token: 1_000 + leases, wall_anchor: None };
     let rooms = Rooms::restore(counters, (0..leases).map(|number| (room(number), lease(number))));
@@ -88,6 +88,7 @@ pub fn snapshot_meta(applied: LogId) -> SnapshotMeta {
     SnapshotMeta { last_log_id: Some(applied), last_membership: membership() }
 }
 
+/// Writes a snapshot with this many leases that covers the log up to `applied`.
 pub fn write_snapshot(snapshots: &SnapshotStore, leases: u64, applied: LogId) -> SnapshotFile {
     let leases: Vec<_> = (0..leases).map(|number| (room(number), lease(number))).collect();
     let counters = Counters {
