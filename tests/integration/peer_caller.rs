@@ -85,7 +85,7 @@ impl Target {
 }
 
 /// The headers that prove that a request comes from a member, and say which node it is for.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Headers {
     pub authorization: Option<String>,
     pub protocol: String,

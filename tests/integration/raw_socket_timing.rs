@@ -1,4 +1,4 @@
-//! Requests that come all at once, in drops, or not at all.
+//! Requests that arrive all at once, slowly, or not at all.
 
 use std::time::{Duration, Instant};
 
@@ -6,11 +6,12 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::caller::Caller;
+use crate::harness::Node;
 use crate::raw_connection::{PATIENCE, RawConnection};
 use crate::raw_requests::{CAMPAIGN, ROOM, framed, is_unharmed, node, plain, with_length};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_in_one_go_are_answered_in_their_order() {
+async fn pipelined_requests_are_answered_in_order() {
     let cluster = node().await;
     let mut connection = RawConnection::open(&cluster.nodes[0]).await;
     let mut all = Vec::new();
@@ -36,15 +37,15 @@ async fn requests_in_one_go_are_answered_in_their_order() {
         assert_eq!(replies.each_ref().map(|reply| reply.status), [404, 200, 200], "{round}");
         ids.extend(replies.iter().chain([&campaign]).map(|reply| reply.header("x-request-id").unwrap().to_owned()));
     }
-    assert_eq!(ids.len(), 200, "each has an id of its own");
+    assert_eq!(ids.len(), 200, "two answers have the same request id");
     assert_eq!(connection.receive(false).await.unwrap().json(), json!({"status": "ok"}));
-    assert!(connection.receive(false).await.is_none(), "nothing after the request that asked for the end");
+    assert!(connection.receive(false).await.is_none(), "a request after `Connection: close` was answered");
     is_unharmed(&cluster).await;
 }
 
-/// Who closes its side of the connection has gone, as far as a node is concerned: it can't tell the two apart.
+/// A node cannot tell a client that closed only its sending side from a client that is gone.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_connection_that_is_closed_on_one_side_is_closed() {
+async fn the_node_closes_a_connection_whose_client_has_closed_its_sending_side() {
     let cluster = node().await;
     let node = &cluster.nodes[0];
     let caller = Caller::of(node).await;
@@ -67,7 +68,7 @@ async fn a_connection_that_is_closed_on_one_side_is_closed() {
         let mut connection = RawConnection::open(node).await;
         connection.send(&bytes).await;
         if name == "a campaign that waits" {
-            // It is in line once those who come after it have been answered.
+            // Once later campaigns have been answered, this one is in the queue.
             for _ in 0..5 {
                 caller.campaign("half-closed-room", json!({"candidate_id": "passer-by"})).await.is_follower();
             }
@@ -79,99 +80,120 @@ async fn a_connection_that_is_closed_on_one_side_is_closed() {
         assert!(connection.receive(false).await.is_none(), "{name}");
         assert!(closed_at.elapsed() < Duration::from_secs(5), "{name}: {:?}", closed_at.elapsed());
     }
-    // Nobody is left in connection.
+    // The queue is empty, so the next contender wins.
     assert_eq!(caller.resign("half-closed-room", &held.token).await.status, 200);
     caller.campaign("half-closed-room", json!({"candidate_id": "passer-by"})).await.held("half-closed-room");
     is_unharmed(&cluster).await;
 }
 
-/// A name, what comes at once, what comes in drops, and the status that is the answer.
-type SlowSender = (&'static str, Vec<u8>, &'static [u8], Option<u16>);
+/// A sender that is too slow.
+struct SlowSender {
+    name: &'static str,
+    /// The bytes that it sends at once.
+    start: Vec<u8>,
+    /// The bytes that it sends afterwards, one every 400 ms.
+    drops: &'static [u8],
+    /// The status of the answer, if there is one before the connection is closed.
+    wanted: Option<u16>,
+}
 
-/// Slow senders, and connections that say nothing, are closed after 10 s; meanwhile the others are served.
-#[tokio::test(flavor = "multi_thread")]
-async fn whoever_sends_too_slowly_is_not_waited_for() {
-    let cluster = node().await;
-    let node = &cluster.nodes[0];
-    let slow: Vec<SlowSender> = vec![
-        ("nothing", Vec::new(), b"", None),
-        ("one letter", b"G".to_vec(), b"", None),
-        ("the beginning of HTTP/2", b"PRI * HT".to_vec(), b"", None),
-        ("the beginning of TLS", b"\r".to_vec(), b"", None),
-        ("half a head", b"GET /livez HTTP/1.1\r\nHost: a\r\n".to_vec(), b"", None),
-        ("a head in drops", b"GET /livez HTTP/1.1\r\n".to_vec(), b"X: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", None),
-        ("half a body", framed("Content-Length: 20\r\n", &CAMPAIGN[..7]), b"", Some(400)),
-        ("a body in drops", framed("Content-Length: 90\r\n", ""), b"{\"candidate_id\":\"aaaaaaaaaaaaaaaa", Some(400)),
-        (
+fn slow_senders() -> Vec<SlowSender> {
+    let sender = |name, start, drops, wanted| SlowSender { name, start, drops, wanted };
+    vec![
+        sender("nothing", Vec::new(), b"", None),
+        sender("one letter", b"G".to_vec(), b"", None),
+        sender("the beginning of HTTP/2", b"PRI * HT".to_vec(), b"", None),
+        sender("the beginning of TLS", b"\r".to_vec(), b"", None),
+        sender("half a head", b"GET /livez HTTP/1.1\r\nHost: a\r\n".to_vec(), b"", None),
+        sender("a head in drops", b"GET /livez HTTP/1.1\r\n".to_vec(), b"X: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", None),
+        sender("half a body", framed("Content-Length: 20\r\n", &CAMPAIGN[..7]), b"", Some(400)),
+        sender(
+            "a body in drops",
+            framed("Content-Length: 90\r\n", ""),
+            b"{\"candidate_id\":\"aaaaaaaaaaaaaaaa",
+            Some(400),
+        ),
+        sender(
             "chunks in drops",
             framed("Transfer-Encoding: chunked\r\n", ""),
             b"50\r\n{\"candidate_id\":\"aaaaaaaaaaaa",
             Some(400),
         ),
-    ];
-    let beginning = Instant::now();
-    let slow_ones = slow.iter().map(|(name, start, rest, wanted)| async move {
-        let mut connection = RawConnection::open(node).await;
-        let opened_at = Instant::now();
-        connection.send(start).await;
-        let (mut reading, mut writing) = connection.stream.into_split();
-        let drops = async move {
-            for letter in rest.chunks(1) {
-                tokio::time::sleep(Duration::from_millis(400)).await;
-                if writing.write_all(letter).await.is_err() {
-                    break;
-                }
+    ]
+}
+
+/// Sends slowly until the node closes the connection, and checks when and how it does so.
+async fn is_cut_off(node: &Node, SlowSender { name, start, drops, wanted }: SlowSender) {
+    let mut connection = RawConnection::open(node).await;
+    let opened_at = Instant::now();
+    connection.send(&start).await;
+    let (mut reading, mut writing) = connection.stream.into_split();
+    let send_drops = async move {
+        for letter in drops.chunks(1) {
+            tokio::time::sleep(Duration::from_millis(400)).await;
+            if writing.write_all(letter).await.is_err() {
+                break;
             }
-            writing
-        };
-        let mut heard = Vec::new();
-        let hearing = async {
-            let mut piece = [0; 4096];
-            while let Ok(count @ 1..) = reading.read(&mut piece).await {
-                heard.extend_from_slice(&piece[..count]);
-            }
-            opened_at.elapsed()
-        };
-        let (took, _writing) =
-            tokio::time::timeout(PATIENCE, async { tokio::join!(hearing, drops) }).await.expect("the end");
-        let text = String::from_utf8_lossy(&heard);
-        let status = text.get(9..12).and_then(|digits| digits.parse::<u16>().ok());
-        assert_eq!(status, *wanted, "{name}: {text}");
-        assert_eq!(text.contains("the body must arrive in time"), wanted.is_some(), "{name}: {text}");
-        assert!((9..15).contains(&took.as_secs()), "{name}: {took:?}");
-    });
-    let silent_ones = (0..100).map(|_| async {
-        let mut connection = RawConnection::open(node).await;
-        assert!(connection.receive(false).await.is_none());
-        assert!(beginning.elapsed() >= Duration::from_secs(9), "{:?}", beginning.elapsed());
-    });
-    // Those who have asked once, and then keep the connection for nothing.
-    let idle_ones = (0..20).map(|_| async {
-        let mut connection = RawConnection::open(node).await;
-        connection.send(&plain("GET", "/livez", "")).await;
-        assert_eq!(connection.receive(false).await.unwrap().status, 200);
-        assert!(connection.receive(false).await.is_none());
-    });
-    let served = async {
-        let caller = Caller::of(node).await;
-        let held = caller.campaign("beside-the-slow", json!({"candidate_id": "quick"})).await.held("beside-the-slow");
-        let mut slowest = Duration::ZERO;
-        while beginning.elapsed() < Duration::from_secs(9) {
-            let asked_at = Instant::now();
-            assert_eq!(caller.renew("beside-the-slow", &held.token).await.status, 200);
-            slowest = slowest.max(asked_at.elapsed());
         }
-        println!("beside slow senders the slowest renewal took {slowest:?}");
-        assert!(slowest < Duration::from_secs(2), "{slowest:?}");
+        writing
     };
-    let all = async {
-        tokio::join!(
-            futures::future::join_all(slow_ones),
-            futures::future::join_all(silent_ones),
-            futures::future::join_all(idle_ones),
-            served
-        )
+    let mut received = Vec::new();
+    let receive = async {
+        let mut piece = [0; 4096];
+        while let Ok(count @ 1..) = reading.read(&mut piece).await {
+            received.extend_from_slice(&piece[..count]);
+        }
+        opened_at.elapsed()
     };
-    all.await;
+    let both = async { tokio::join!(receive, send_drops) };
+    let (took, _writing) = tokio::time::timeout(PATIENCE, both).await.expect("the end of the connection");
+    let text = String::from_utf8_lossy(&received);
+    let status = text.get(9..12).and_then(|digits| digits.parse::<u16>().ok());
+    assert_eq!(status, wanted, "{name}: {text}");
+    assert_eq!(text.contains("the body must arrive in time"), wanted.is_some(), "{name}: {text}");
+    assert!((9..15).contains(&took.as_secs()), "{name}: {took:?}");
+}
+
+/// Opens a connection, sends nothing, and checks that the node does not close it too early.
+async fn is_closed_when_silent(node: &Node) {
+    let opened_at = Instant::now();
+    let mut connection = RawConnection::open(node).await;
+    assert!(connection.receive(false).await.is_none());
+    assert!(opened_at.elapsed() >= Duration::from_secs(9), "{:?}", opened_at.elapsed());
+}
+
+/// Sends one request, and then keeps the connection without using it.
+async fn is_closed_when_idle(node: &Node) {
+    let mut connection = RawConnection::open(node).await;
+    connection.send(&plain("GET", "/livez", "")).await;
+    assert_eq!(connection.receive(false).await.unwrap().status, 200);
+    assert!(connection.receive(false).await.is_none());
+}
+
+/// Renews a lease again and again for 9 s, and checks that every renewal is fast.
+async fn is_served_fast(node: &Node) {
+    let beginning = Instant::now();
+    let caller = Caller::of(node).await;
+    let held = caller.win("beside-the-slow", "quick", 30).await;
+    let mut slowest = Duration::ZERO;
+    while beginning.elapsed() < Duration::from_secs(9) {
+        let asked_at = Instant::now();
+        assert_eq!(caller.renew("beside-the-slow", &held.token).await.status, 200);
+        slowest = slowest.max(asked_at.elapsed());
+    }
+    println!("beside slow senders the slowest renewal took {slowest:?}");
+    assert!(slowest < Duration::from_secs(2), "{slowest:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_and_silent_connections_are_closed_after_10_s_and_delay_nobody() {
+    let cluster = node().await;
+    let node = &cluster.nodes[0];
+    tokio::join!(
+        futures::future::join_all(slow_senders().into_iter().map(|sender| is_cut_off(node, sender))),
+        futures::future::join_all((0..100).map(|_| is_closed_when_silent(node))),
+        futures::future::join_all((0..20).map(|_| is_closed_when_idle(node))),
+        is_served_fast(node),
+    );
     is_unharmed(&cluster).await;
 }

@@ -1,4 +1,4 @@
-//! The stores as openraft sees them, and what a restart finds.
+//! The stores as openraft uses them, and what a restart finds.
 
 use std::sync::Arc;
 
@@ -36,17 +36,17 @@ impl StoreBuilder<TypeConfig, LogStore, StateMachine, tempfile::TempDir> for Bui
 }
 
 #[tokio::test]
-async fn the_stores_pass_the_suite_of_openraft() {
+async fn the_stores_pass_the_test_suite_of_openraft() {
     Suite::test_all(Builder { log_chunk_bytes: 4 << 20 }).await.unwrap();
 }
 
 #[tokio::test]
-async fn the_stores_pass_the_suite_with_a_new_log_file_every_few_records() {
+async fn the_stores_pass_the_test_suite_with_a_new_log_file_every_few_records() {
     Suite::test_all(Builder { log_chunk_bytes: 300 }).await.unwrap();
 }
 
 #[tokio::test]
-async fn everything_is_there_after_a_restart() {
+async fn a_restart_finds_everything_that_was_stored() {
     let dir = tempfile::tempdir().unwrap();
     let mut storage = open(dir.path());
     let node_id = storage.identity.node_id();
@@ -90,7 +90,7 @@ async fn appends_that_wait_together_share_a_flush() {
 }
 
 #[tokio::test]
-async fn a_read_for_a_peer_stops_at_its_limit_but_gives_one_entry_at_least() {
+async fn a_read_for_a_peer_stops_at_its_size_limit_but_returns_at_least_one_entry() {
     let dir = tempfile::tempdir().unwrap();
     let mut storage = open(dir.path());
     append(&mut storage.log, (0..20_000).map(|index| entry(1, index))).await.unwrap();
@@ -101,7 +101,7 @@ async fn a_read_for_a_peer_stops_at_its_limit_but_gives_one_entry_at_least() {
 }
 
 #[tokio::test]
-async fn a_committed_id_that_is_old_or_beyond_the_log_is_passed_over() {
+async fn a_committed_id_that_is_old_or_beyond_the_log_is_ignored() {
     let dir = tempfile::tempdir().unwrap();
     let mut storage = open(dir.path());
     append(&mut storage.log, (0..10).map(|index| entry(1, index))).await.unwrap();
@@ -113,7 +113,7 @@ async fn a_committed_id_that_is_old_or_beyond_the_log_is_passed_over() {
 }
 
 #[tokio::test]
-async fn a_truncated_log_opens_again_and_is_no_damage() {
+async fn a_truncated_log_is_not_taken_for_damage() {
     let dir = tempfile::tempdir().unwrap();
     let mut storage = open(dir.path());
     append(&mut storage.log, (0..10).map(|index| entry(1, index))).await.unwrap();
@@ -128,7 +128,7 @@ async fn a_truncated_log_opens_again_and_is_no_damage() {
 }
 
 #[tokio::test]
-async fn a_snapshot_passes_over_entries_of_a_raft_leader_that_never_committed_them() {
+async fn a_snapshot_replaces_entries_that_were_never_committed() {
     let dir = tempfile::tempdir().unwrap();
     let mut storage = open(dir.path());
     append(&mut storage.log, (0..5).map(|index| entry(1, index))).await.unwrap();
@@ -145,7 +145,7 @@ async fn a_snapshot_passes_over_entries_of_a_raft_leader_that_never_committed_th
 }
 
 #[tokio::test]
-async fn an_installation_that_a_crash_cut_off_is_finished_at_the_next_start() {
+async fn a_snapshot_installation_that_a_crash_interrupted_is_finished_at_the_next_start() {
     for snapshot_id in [log_id(4, 20), log_id(4, 7), log_id(5, 8)] {
         let dir = tempfile::tempdir().unwrap();
         let mut storage = open(dir.path());
@@ -157,14 +157,14 @@ async fn an_installation_that_a_crash_cut_off_is_finished_at_the_next_start() {
         assert_eq!(storage.recovered.applied, Some(snapshot_id));
         assert_eq!(storage.recovered.rooms.leases().len(), 3);
         let last = storage.log.last_log_id().unwrap();
-        // An entry that the log has is no contradiction, and what follows it stays.
+        // If the log contains the last entry of the snapshot, the entries after it stay.
         let expected = if snapshot_id == log_id(5, 8) { log_id(5, 9) } else { snapshot_id };
         assert_eq!(last, expected);
     }
 }
 
 #[tokio::test]
-async fn a_database_behind_the_purged_log_gives_way_to_the_snapshot() {
+async fn a_database_older_than_the_purged_log_is_replaced_by_the_snapshot() {
     let dir = tempfile::tempdir().unwrap();
     let mut storage = open(dir.path());
     append(&mut storage.log, (0..30).map(|index| entry(1, index))).await.unwrap();
@@ -179,19 +179,19 @@ async fn a_database_behind_the_purged_log_gives_way_to_the_snapshot() {
 }
 
 #[tokio::test]
-async fn a_purged_log_without_the_state_before_it_is_damage() {
+async fn a_purged_log_without_the_state_before_it_is_taken_for_damage() {
     let dir = tempfile::tempdir().unwrap();
     let mut storage = open(dir.path());
     append(&mut storage.log, (0..30).map(|index| entry(1, index))).await.unwrap();
     storage.log.purge(log_id(1, 15)).await.unwrap();
     drop(storage);
-    let Err(error) = try_open(dir.path()) else { panic!("opened") };
+    let Err(error) = try_open(dir.path()) else { panic!("the damaged directory was opened") };
     assert!(matches!(error, StorageError::Damaged { .. }), "{error}");
     assert!(error.to_string().contains("joins the cluster as a new node"), "{error}");
 }
 
 #[tokio::test]
-async fn a_database_ahead_of_the_log_is_not_believed_and_no_damage() {
+async fn a_database_ahead_of_the_log_is_ignored_and_not_taken_for_damage() {
     let dir = tempfile::tempdir().unwrap();
     let mut storage = open(dir.path());
     append(&mut storage.log, (0..5).map(|index| entry(1, index))).await.unwrap();
@@ -205,19 +205,19 @@ async fn a_database_ahead_of_the_log_is_not_believed_and_no_damage() {
 }
 
 #[test]
-fn one_process_has_a_directory_at_a_time() {
+fn only_one_process_at_a_time_can_open_a_data_directory() {
     let dir = tempfile::tempdir().unwrap();
     let storage = open(dir.path());
     assert!(matches!(try_open(dir.path()), Err(StorageError::InUse { .. })));
     let log = storage.log.clone();
     drop(storage);
-    assert!(matches!(try_open(dir.path()), Err(StorageError::InUse { .. })), "a part of it is still in use");
+    assert!(matches!(try_open(dir.path()), Err(StorageError::InUse { .. })), "the log is still open");
     drop(log);
     open(dir.path());
 }
 
 #[test]
-fn a_directory_of_something_else_is_left_as_it_is() {
+fn a_directory_with_foreign_files_is_left_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("thesis.txt"), "mine").unwrap();
     assert!(matches!(try_open(dir.path()), Err(StorageError::Foreign { .. })));
@@ -226,7 +226,7 @@ fn a_directory_of_something_else_is_left_as_it_is() {
 }
 
 #[test]
-fn a_first_start_that_was_cut_off_can_be_repeated() {
+fn a_first_start_that_was_interrupted_can_be_repeated() {
     let dir = tempfile::tempdir().unwrap();
     for left in ["lock", "identity.tmp"] {
         std::fs::write(dir.path().join(left), "").unwrap();
@@ -236,14 +236,14 @@ fn a_first_start_that_was_cut_off_can_be_repeated() {
 }
 
 #[test]
-fn space_is_kept_back_for_the_next_start() {
+fn disk_space_is_reserved_for_the_next_start() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()));
     assert_eq!(std::fs::metadata(dir.path().join("reserve")).unwrap().len(), 4 << 20);
 }
 
 #[test]
-fn only_the_owner_may_look_into_a_new_directory() {
+fn only_the_owner_can_read_a_new_data_directory() {
     use std::os::unix::fs::PermissionsExt;
     let parent = tempfile::tempdir().unwrap();
     let dir = parent.path().join("deep").join("data");
@@ -258,7 +258,7 @@ fn only_the_owner_may_look_into_a_new_directory() {
 }
 
 #[test]
-fn without_durability_nothing_else_changes() {
+fn a_directory_written_without_flushes_opens_with_flushes() {
     let dir = tempfile::tempdir().unwrap();
     let config = StorageConfig { disk: Arc::new(Durability::NoneForTests), ..config(dir.path()) };
     drop(quorate::storage::open(config, &SystemRandom).unwrap());

@@ -1,5 +1,5 @@
-//! What the disk can do to the log, and what a start makes of it: it has everything that was acknowledged, or
-//! it refuses. It never just has less.
+//! Damage of the log files. A start either finds everything that was acknowledged, or reports the damage. It never silently
+//! finds less.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use quorate::storage::{StorageConfig, StorageError};
 
 use crate::storage_fixtures::{FullDisk, append, change, config, copy_tree, entry, open, read_all};
 
-/// Enough for several files of [`CHUNK_BYTES`], the last with entries of its own, and few enough to flip every byte.
+/// Enough for several files of [`CHUNK_BYTES`] with entries in the last one, and few enough to flip every byte.
 const ENTRIES: u64 = 14;
 const CHUNK_BYTES: usize = 900;
 
@@ -24,7 +24,7 @@ fn config_with_small_files(dir: &Path) -> StorageConfig {
 
 /// A directory with a vote and entries, acknowledged one by one.
 ///
-/// It is copied while it is in use, before the watermark's index is raised, as a power cut would leave it.
+/// If `closed` is false, the copy is made before the watermark's index is raised, as after a power cut.
 async fn directory_after_a_cut(closed: bool) -> tempfile::TempDir {
     let (live, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let mut storage = quorate::storage::open(config_with_small_files(live.path()), &SystemRandom).unwrap();
@@ -52,11 +52,11 @@ fn log_files(dir: &Path) -> Vec<PathBuf> {
 enum Found {
     /// The vote and this many entries, all as they were written.
     Opened { vote: bool, entries: u64 },
-    /// It refused.
+    /// The start reported damage.
     Damaged,
 }
 
-/// Damages a copy, and tells what a start makes of it.
+/// Damages a copy, and returns what a start finds.
 async fn after(intact: &Path, damage: impl FnOnce(&Path)) -> Found {
     let dir = tempfile::tempdir().unwrap();
     copy_tree(intact, dir.path());
@@ -69,7 +69,7 @@ async fn after(intact: &Path, damage: impl FnOnce(&Path)) -> Found {
             for (index, found) in entries.iter().enumerate() {
                 assert_eq!(*found, entry(1, index as u64));
             }
-            // A log that opens must also take more.
+            // A log that opens must also take new entries.
             append(&mut storage.log, [entry(1, entries.len() as u64)]).await.unwrap();
             Found::Opened { vote: vote.is_some(), entries: entries.len() as u64 }
         }
@@ -81,16 +81,16 @@ async fn after(intact: &Path, damage: impl FnOnce(&Path)) -> Found {
 const WHOLE: Found = Found::Opened { vote: true, entries: ENTRIES };
 
 #[tokio::test]
-async fn the_intact_log_is_whole() {
+async fn an_intact_log_is_found_whole() {
     for closed in [true, false] {
         let intact = directory_after_a_cut(closed).await;
-        assert!(log_files(intact.path()).len() > 2, "the table below needs a first, a middle and a last file");
+        assert!(log_files(intact.path()).len() > 2, "the tests need a first, a middle and a last file");
         assert_eq!(after(intact.path(), |_| {}).await, WHOLE);
     }
 }
 
 #[tokio::test]
-async fn a_flipped_byte_never_costs_an_entry_unnoticed() {
+async fn a_flipped_byte_never_loses_an_entry_silently() {
     let intact = directory_after_a_cut(false).await;
     for file in log_files(intact.path()) {
         let name = file.strip_prefix(intact.path()).unwrap();
@@ -104,7 +104,7 @@ async fn a_flipped_byte_never_costs_an_entry_unnoticed() {
 }
 
 #[tokio::test]
-async fn a_torn_last_file_loses_what_was_cut_off_and_opens_or_is_noticed() {
+async fn a_truncated_last_file_loses_only_the_bytes_cut_off_or_is_reported() {
     for closed in [true, false] {
         let intact = directory_after_a_cut(closed).await;
         let last = log_files(intact.path()).pop().unwrap();
@@ -117,8 +117,8 @@ async fn a_torn_last_file_loses_what_was_cut_off_and_opens_or_is_noticed() {
             .await;
             match found {
                 Found::Damaged => {}
-                // Only where the watermark's index wasn't raised yet; an entry takes over 100 bytes, so what is
-                // lost is what was cut off.
+                // This happens only if the watermark's index was not raised yet. An entry has more than 100 bytes, so
+                // the lost entries are those that were cut off.
                 Found::Opened { vote: true, entries } => {
                     assert!(!closed && ENTRIES - entries <= cut.div_ceil(100), "{cut}: {entries}");
                 }
@@ -129,7 +129,7 @@ async fn a_torn_last_file_loses_what_was_cut_off_and_opens_or_is_noticed() {
 }
 
 #[tokio::test]
-async fn zeros_after_the_end_cost_nothing_and_garbage_is_noticed() {
+async fn zeros_after_the_end_are_ignored_and_garbage_is_reported() {
     let intact = directory_after_a_cut(false).await;
     let last = log_files(intact.path()).pop().unwrap();
     let name = last.strip_prefix(intact.path()).unwrap();
@@ -145,7 +145,7 @@ async fn zeros_after_the_end_cost_nothing_and_garbage_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_file_of_the_log_that_is_missing_or_zeroed_or_torn_is_noticed() {
+async fn a_log_file_that_is_missing_or_zeroed_or_truncated_is_reported() {
     for closed in [true, false] {
         let intact = directory_after_a_cut(closed).await;
         let files = log_files(intact.path());
@@ -157,14 +157,14 @@ async fn a_file_of_the_log_that_is_missing_or_zeroed_or_torn_is_noticed() {
             assert_eq!(found, Found::Damaged, "zeroed: {number} of {}, closed: {closed}", files.len());
             if number + 1 < files.len() {
                 let found = after(intact.path(), |dir| change(&dir.join(name), |bytes| bytes.truncate(200))).await;
-                assert_eq!(found, Found::Damaged, "torn: {number} of {}, closed: {closed}", files.len());
+                assert_eq!(found, Found::Damaged, "truncated: {number} of {}, closed: {closed}", files.len());
             }
         }
     }
 }
 
 #[tokio::test]
-async fn a_log_that_is_gone_or_older_than_its_watermark_is_noticed() {
+async fn a_log_that_is_missing_or_older_than_its_watermark_is_reported() {
     let intact = directory_after_a_cut(true).await;
     let remove_log = |dir: &Path| fs::remove_dir_all(dir.join("log")).unwrap();
     assert_eq!(after(intact.path(), remove_log).await, Found::Damaged);
@@ -173,7 +173,7 @@ async fn a_log_that_is_gone_or_older_than_its_watermark_is_noticed() {
     let break_watermark = |dir: &Path| change(&dir.join("watermark"), |bytes| bytes[12] ^= 1);
     assert_eq!(after(intact.path(), break_watermark).await, Found::Damaged);
 
-    // As if the disk had come back from a backup of the log alone.
+    // As if only the log had been restored from a backup.
     let older = tempfile::tempdir().unwrap();
     drop(open(older.path()));
     let restore_log = |dir: &Path| {
@@ -183,9 +183,9 @@ async fn a_log_that_is_gone_or_older_than_its_watermark_is_noticed() {
     assert_eq!(after(intact.path(), restore_log).await, Found::Damaged);
 }
 
-/// The watermark follows the log by itself, so nobody waits for it.
+/// The watermark is written after the log has acknowledged its entries, so no writer waits for it.
 #[tokio::test]
-async fn a_failure_that_no_writer_meets_is_told_all_the_same() {
+async fn a_failed_write_of_the_watermark_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let disk = Arc::new(FullDisk::default());
     let config = StorageConfig { disk: disk.clone(), ..config(dir.path()) };

@@ -1,5 +1,5 @@
-//! What the disk can do to the database, the snapshots and the identity. The database and the snapshots are made anew or
-//! passed over; the identity never is.
+//! Damage of the database, the snapshots and the identity. A damaged database is rebuilt, and a damaged snapshot is skipped.
+//! A damaged identity is never replaced.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::storage_fixtures::{
     FullDisk, append, change, config, copy_tree, entry, log_id, open, state, try_open, write_snapshot,
 };
 
-/// A log of 30 entries, a snapshot of entry 10, and a database that stands at entry 20.
+/// A log of 30 entries, a snapshot at entry 10, and a database at entry 20.
 async fn directory_with_state() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let mut storage = open(dir.path());
@@ -25,7 +25,7 @@ async fn directory_with_state() -> tempfile::TempDir {
     dir
 }
 
-/// Damages the database of a copy; the start must then give the database's state or the snapshot's.
+/// Damages the database of a copy. The start must then find the state of the database or that of the snapshot.
 fn recovered_after(intact: &Path, damage: impl FnOnce(&Path)) -> Recovered {
     let dir = tempfile::tempdir().unwrap();
     copy_tree(intact, dir.path());
@@ -37,13 +37,13 @@ fn recovered_after(intact: &Path, damage: impl FnOnce(&Path)) -> Recovered {
     };
     let (rooms, meta) = state(leases, applied);
     assert_eq!(recovered, Recovered { rooms, applied: meta.applied, membership: meta.membership });
-    // What was made anew must also be there at the start after.
+    // The rebuilt database must also be there at the next start.
     assert_eq!(open(dir.path()).recovered, recovered);
     recovered
 }
 
 #[tokio::test]
-async fn a_damaged_database_is_made_anew() {
+async fn a_damaged_database_is_rebuilt() {
     let intact = directory_with_state().await;
     assert_eq!(recovered_after(intact.path(), |_| {}).applied, Some(log_id(1, 20)));
     let size = fs::metadata(intact.path().join("leases/db")).unwrap().len() as usize;
@@ -66,15 +66,15 @@ async fn a_damaged_database_is_made_anew() {
 #[tokio::test]
 async fn an_unfinished_file_of_sled_is_removed() {
     let intact = directory_with_state().await;
-    for content in ["", "half of it"] {
+    for content in ["", "half of a file"] {
         let recovered =
             recovered_after(intact.path(), |leases| fs::write(leases.join("snap.0000.generating"), content).unwrap());
-        assert_eq!(recovered.applied, Some(log_id(1, 20)), "the database itself is whole");
+        assert_eq!(recovered.applied, Some(log_id(1, 20)), "the database itself is intact");
     }
 }
 
 #[tokio::test]
-async fn two_damaged_databases_are_kept() {
+async fn the_last_two_damaged_databases_are_kept() {
     let dir = directory_with_state().await;
     for _ in 0..4 {
         fs::write(dir.path().join("leases/conf"), "not a setting of sled").unwrap();
@@ -85,7 +85,7 @@ async fn two_damaged_databases_are_kept() {
 }
 
 #[tokio::test]
-async fn a_damaged_snapshot_is_passed_over() {
+async fn a_damaged_snapshot_is_skipped_for_an_older_one() {
     let intact = directory_with_state().await;
     let name = Path::new("snapshots/10-1.snapshot");
     let length = fs::metadata(intact.path().join(name)).unwrap().len() as usize;
@@ -94,7 +94,7 @@ async fn a_damaged_snapshot_is_passed_over() {
     for position in (0..length).step_by(97) {
         let dir = tempfile::tempdir().unwrap();
         copy_tree(intact.path(), dir.path());
-        // An older one that is good, as a crash between writing the newer one and removing it leaves it.
+        // An intact older snapshot, as after a crash between writing the newer one and removing the older one.
         fs::copy(&older, dir.path().join("snapshots/5-1.snapshot")).unwrap();
         change(&dir.path().join(name), |bytes| bytes[position] ^= 0x10);
         let storage = open(dir.path());
@@ -105,7 +105,7 @@ async fn a_damaged_snapshot_is_passed_over() {
 }
 
 #[tokio::test]
-async fn a_received_snapshot_that_is_damaged_is_refused_and_leftovers_go() {
+async fn a_damaged_received_snapshot_is_rejected_and_its_file_removed() {
     let dir = directory_with_state().await;
     let storage = open(dir.path());
     let current = storage.snapshots.current().unwrap();
@@ -123,27 +123,27 @@ async fn a_received_snapshot_that_is_damaged_is_refused_and_leftovers_go() {
 }
 
 #[tokio::test]
-async fn a_damaged_identity_is_not_replaced_by_a_new_one() {
+async fn a_damaged_identity_is_not_replaced() {
     let dir = directory_with_state().await;
     change(&dir.path().join("identity"), |bytes| bytes[11] ^= 4);
     assert!(matches!(try_open(dir.path()), Err(StorageError::Damaged { .. })));
 }
 
 #[tokio::test]
-async fn files_of_a_later_version_are_not_called_damaged() {
+async fn a_file_of_a_later_version_is_not_taken_for_damage() {
     let dir = directory_with_state().await;
     change(&dir.path().join("identity"), |bytes| {
         bytes[0] = 2;
         let checksum = crc32fast::hash(&bytes[..5]);
         bytes[5..9].copy_from_slice(&checksum.to_be_bytes());
     });
-    let Err(error) = try_open(dir.path()) else { panic!("opened") };
+    let Err(error) = try_open(dir.path()) else { panic!("the file of a later version was opened") };
     assert!(matches!(error, StorageError::Newer { .. }), "{error}");
 }
 
-/// A member that learns its cluster's id must not answer as a member before the id is stored.
+/// A node must not act as a member of a cluster before the id of the cluster is stored.
 #[tokio::test]
-async fn a_cluster_id_that_could_not_be_stored_is_not_known_and_can_be_stored_later() {
+async fn a_cluster_id_that_could_not_be_stored_is_unknown_until_it_is_stored() {
     let (dir, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let disk = Arc::new(FullDisk::default());
     let config = StorageConfig { disk: disk.clone(), ..config(dir.path()) };
@@ -153,7 +153,7 @@ async fn a_cluster_id_that_could_not_be_stored_is_not_known_and_can_be_stored_la
     disk.set_full(true);
     storage.identity.set_cluster_id(cluster).unwrap_err();
     disk.set_full(false);
-    assert_eq!(storage.identity.cluster_id(), None, "the next message from this cluster asks for it again");
+    assert_eq!(storage.identity.cluster_id(), None, "the next message from this cluster must store it");
     copy_tree(dir.path(), copy.path());
     assert_eq!(open(copy.path()).identity.cluster_id(), None);
     storage.identity.set_cluster_id(cluster).unwrap();
