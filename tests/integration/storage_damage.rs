@@ -4,6 +4,7 @@
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use openraft::RaftLogReader;
@@ -12,7 +13,7 @@ use quorate::raft_types::Vote;
 use quorate::random::SystemRandom;
 use quorate::storage::{StorageConfig, StorageError};
 
-use crate::storage_fixtures::{FullDisk, append, change, config, copy_tree, entry, open, read_all};
+use crate::storage_fixtures::{UnflushedDisk, append, change, config, copy_tree, entry, open, read_all};
 
 /// Enough for several files of [`CHUNK_BYTES`] with entries in the last one, and few enough to flip every byte.
 const ENTRIES: u64 = 14;
@@ -187,11 +188,11 @@ async fn a_log_that_is_missing_or_older_than_its_watermark_is_reported() {
 #[tokio::test]
 async fn a_failed_write_of_the_watermark_is_reported() {
     let dir = tempfile::tempdir().unwrap();
-    let disk = Arc::new(FullDisk::default());
+    let disk = Arc::new(UnflushedDisk::default());
     let config = StorageConfig { disk: disk.clone(), ..config(dir.path()) };
     let mut storage = quorate::storage::open(config, &SystemRandom).unwrap();
     append(&mut storage.log, [entry(1, 0), entry(1, 1)]).await.unwrap();
-    disk.set_full(true);
+    disk.fails.store(true, Ordering::Relaxed);
     let failure = tokio::time::timeout(Duration::from_secs(10), storage.log.failed()).await.unwrap();
     assert!(failure.to_string().contains("watermark"), "{failure}");
 }

@@ -4,13 +4,14 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use quorate::random::SystemRandom;
 use quorate::storage::{Recovered, StorageConfig, StorageError};
 use uuid::Uuid;
 
 use crate::storage_fixtures::{
-    FullDisk, append, change, config, copy_tree, entry, log_id, open, state, try_open, write_snapshot,
+    UnflushedDisk, append, change, config, copy_tree, entry, log_id, open, state, try_open, write_snapshot,
 };
 
 /// A log of 30 entries, a snapshot at entry 10, and a database at entry 20.
@@ -145,14 +146,14 @@ async fn a_file_of_a_later_version_is_not_taken_for_damage() {
 #[tokio::test]
 async fn a_cluster_id_that_could_not_be_stored_is_unknown_until_it_is_stored() {
     let (dir, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let disk = Arc::new(FullDisk::default());
+    let disk = Arc::new(UnflushedDisk::default());
     let config = StorageConfig { disk: disk.clone(), ..config(dir.path()) };
     let mut storage = quorate::storage::open(config, &SystemRandom).unwrap();
     let cluster = Uuid::from_u128(7);
 
-    disk.set_full(true);
+    disk.fails.store(true, Ordering::Relaxed);
     storage.identity.set_cluster_id(cluster).unwrap_err();
-    disk.set_full(false);
+    disk.fails.store(false, Ordering::Relaxed);
     assert_eq!(storage.identity.cluster_id(), None, "the next message from this cluster must store it");
     copy_tree(dir.path(), copy.path());
     assert_eq!(open(copy.path()).identity.cluster_id(), None);

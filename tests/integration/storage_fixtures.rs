@@ -120,19 +120,15 @@ pub fn change(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     fs::write(path, bytes).unwrap();
 }
 
-/// A disk that is full whenever the test says so. The log itself is not affected.
+/// Skips every flush. All flushes of files except the log's fail as soon as `fails` is set.
 #[derive(Debug, Default)]
-pub struct FullDisk(AtomicBool);
-
-impl FullDisk {
-    pub fn set_full(&self, is_full: bool) {
-        self.0.store(is_full, Ordering::Relaxed);
-    }
+pub struct UnflushedDisk {
+    pub fails: AtomicBool,
 }
 
-impl Disk for FullDisk {
+impl Disk for UnflushedDisk {
     fn sync_file(&self, _path: &Path, _file: &File) -> io::Result<()> {
-        if self.0.load(Ordering::Relaxed) { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+        if self.fails.load(Ordering::Relaxed) { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
     }
 
     fn sync_folder(&self, _folder: &Path) -> io::Result<()> {
