@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use self::open_files::OpenFiles;
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
-use crate::consensus::{Consensus, ConsensusError, ConsensusSettings, Founding, Parts};
+use crate::consensus::{self, Consensus, ConsensusError, ConsensusSettings, Founding, Parts};
 use crate::http::peers::{PeerContext, build_peer_router};
 use crate::http::{ConnectionLimits, HttpSettings, Serving, build_router};
 use crate::peer::{Carrier, ClusterSecret, HttpCarrier, PeerError, Transport};
@@ -114,7 +114,7 @@ pub async fn run(config: Config, when_ready: impl FnOnce(SocketAddr) + Send + 's
     announce.abort();
 
     tracing::info!("stopping: no longer ready");
-    consensus.set_not_ready(Some("this node is stopping".into()));
+    consensus.hold_back("this node is stopping");
     if result.is_ok() {
         consensus.hand_over(Instant::now() + HAND_OVER_TIME).await;
     }
@@ -188,9 +188,9 @@ impl Node {
         let storage_random = random.clone();
         let storage = blocking.run(move || Ok(storage::open(storage_config, &*storage_random))).await??;
         let parts = Parts { node, storage, transport: transport.clone(), clock };
-        let consensus = Consensus::start(parts, consensus_settings(config)).await?;
+        let consensus = consensus::start(parts, consensus_settings(config)).await?;
         if !consensus.has_log() {
-            consensus.set_not_ready(Some("waiting for a cluster".into()));
+            consensus.hold_back("waiting for a cluster");
         }
         let service = RoomService::new(consensus.clone(), transport.clone(), random.clone(), service_settings(config));
         let founding = Arc::new(Founding { peers, transport, random: random.clone() });

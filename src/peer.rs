@@ -1,12 +1,16 @@
-//! Other nodes: what is said to them, and how it gets there and back by a deadline.
+//! Requests to other nodes: their messages, and their way there and back within a timeout.
 //!
-//! Every request carries the cluster secret's proof, the protocol version, the cluster id, who sends it and
-//! who is meant to get it, so that two clusters which share a name or a stale address never mix.
+//! Every request carries a proof of the cluster secret, the protocol version, the cluster id, its sender and its
+//! intended receiver. So two clusters that share a name or an old address never mix.
 
 mod carrier;
+mod error;
 mod messages;
+mod secret;
 mod transport;
 
-pub use carrier::{Carrier, CarryFailure, Delivered, HttpCarrier, Parcel};
-pub use messages::{AskFailure, Decision, ForwardedAsk, Headers, PROTOCOL, PeerIdentity, SnapshotHead, header, path};
-pub use transport::{ClusterSecret, PeerError, Sender, Transport};
+pub use carrier::{Carrier, Delivered, HttpCarrier, Parcel};
+pub use error::PeerError;
+pub use messages::{Decision, ForwardedOperation, PROTOCOL, PeerIdentity, SnapshotHead, Undecided, header, path};
+pub use secret::ClusterSecret;
+pub use transport::{Sender, Transport};

@@ -1,17 +1,15 @@
-//! Our choice of openraft types, so that nobody else writes its angle brackets.
+//! Our choice of openraft's type parameters, and short names for the types that follow from it.
 
 mod runtime;
-
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::domain::{Command, Outcome};
 
-/// Drawn at random when a data directory is made; it dies with that directory.
+/// A node's id. It is drawn at random when a data directory is made, and is lost with that directory.
 pub type NodeId = u64;
 
-/// How a node is reached. Addresses are names, looked up anew for each connection.
+/// A node's label and addresses. A host name is looked up anew for each connection.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Node {
     /// A label for people, unique in the cluster.
@@ -23,63 +21,25 @@ pub struct Node {
 }
 
 openraft::declare_raft_types!(
-    /// The types that openraft works with here.
+    /// The type parameters of openraft in this program.
     pub TypeConfig:
         D = Command,
-        R = Reply,
+        R = Outcome,
         NodeId = NodeId,
         Node = Node,
         LeaderId = openraft::impls::leader_id_std::LeaderId<u64, NodeId>,
         AsyncRuntime = runtime::Runtime,
 );
 
-/// What applying an entry answers. Entries of raft's own have nothing to say.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reply(pub Option<Outcome>);
-
-/// Position and raft term of an entry.
+/// Index and raft term of an entry.
 pub type LogId = openraft::type_config::alias::LogIdOf<TypeConfig>;
 /// One entry of the raft log.
 pub type Entry = openraft::type_config::alias::EntryOf<TypeConfig>;
-/// What an entry carries.
+/// The content of an entry.
 pub type EntryPayload = openraft::EntryPayload<Command, NodeId, Node>;
-/// Whom this node voted for, or follows.
+/// A node's vote: the candidate that it voted for, or the raft leader that it follows.
 pub type Vote = openraft::type_config::alias::VoteOf<TypeConfig>;
-/// The members of the cluster, and the entry that made them so.
+/// The members of the cluster, and the log entry that made them members.
 pub type StoredMembership = openraft::type_config::alias::StoredMembershipOf<TypeConfig>;
-/// What a snapshot covers.
+/// The last entry and the members that a snapshot covers.
 pub type SnapshotMeta = openraft::type_config::alias::SnapshotMetaOf<TypeConfig>;
-
-impl fmt::Display for Command {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (kind, room) = match self {
-            Command::Campaign { campaign, .. } => ("campaign", Some(&campaign.room)),
-            Command::Renew { renew, .. } => ("renew", Some(&renew.room)),
-            Command::Resign { resign, .. } => ("resign", Some(&resign.room)),
-            Command::Tick { .. } => ("tick", None),
-            Command::AnchorWallClock { .. } => ("anchor", None),
-            Command::RaiseFencingFloor { .. } => ("floor", None),
-        };
-        match room {
-            Some(room) => write!(f, "{kind} {room}"),
-            None => f.write_str(kind),
-        }
-    }
-}
-
-impl fmt::Display for Reply {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match &self.0 {
-            None => "nothing",
-            Some(Outcome::Granted(_)) => "granted",
-            Some(Outcome::Occupied(_)) => "occupied",
-            Some(Outcome::Renewed(_)) => "renewed",
-            Some(Outcome::Resigned(_)) => "resigned",
-            Some(Outcome::Viewed(_)) => "viewed",
-            Some(Outcome::Ticked { .. }) => "ticked",
-            Some(Outcome::Noted) => "noted",
-            Some(Outcome::Refused(_)) => "refused",
-        };
-        f.write_str(kind)
-    }
-}

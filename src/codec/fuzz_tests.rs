@@ -11,8 +11,10 @@ use proptest::sample::Index;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
 use super::*;
-use crate::domain::{Ask, Command, Counters, Lease, Limits, LogTime, Outcome, RoomId, Rooms, Stamp};
-use crate::peer::{Decision, ForwardedAsk, PeerIdentity, SnapshotHead};
+use crate::domain::{
+    Change, Command, Counters, Lease, Limits, LogTime, Operation, Outcome, Resign, RoomId, Rooms, SecretHash, Stamp,
+};
+use crate::peer::{Decision, ForwardedOperation, PeerIdentity, SnapshotHead};
 use crate::raft_types::{EntryPayload, TypeConfig};
 use crate::storage::StateMeta;
 
@@ -187,7 +189,9 @@ pub(crate) fn rules_go_on(counters: Counters, leases: Vec<(RoomId, Lease)>) {
     let limits = Limits { live_leases_max: 10 };
     for room in rooms.leases().map(|(room, _)| room.clone()).collect::<Vec<_>>() {
         for reading in [0, counters.log_time.0, u64::MAX] {
-            rooms.judge(&Ask::View(room.clone()), LogTime(reading), limits);
+            let change = Change::Resign(Resign { room: room.clone(), secret_hash: SecretHash([0; 32]) });
+            rooms.judge(&change, LogTime(reading), limits);
+            rooms.view_at(&room, LogTime(reading));
         }
     }
     let stamp = Stamp { log_time: LogTime(u64::MAX), raft_term: 1 };
@@ -225,9 +229,14 @@ fn damaged_leases_and_counters_are_rejected_or_work_with_the_rules() {
 
 #[test]
 fn damaged_operations_and_decisions_are_rejected_or_read() {
-    try_decoder("forwarded_asks.bin", Written::InOneWay, |asks: Vec<ForwardedAsk>| {
-        for forwarded in asks {
-            Rooms::default().judge(&forwarded.ask, LogTime(1), Limits { live_leases_max: 10 });
+    try_decoder("forwarded_operations.bin", Written::InOneWay, |operations: Vec<ForwardedOperation>| {
+        for forwarded in operations {
+            match forwarded.operation {
+                Operation::Change(change) => {
+                    drop(Rooms::default().judge(&change, LogTime(1), Limits { live_leases_max: 10 }))
+                }
+                Operation::View(room) => drop(Rooms::default().view_at(&room, LogTime(1))),
+            }
         }
     });
     try_decoder("decisions.bin", Written::InOneWay, |decisions: Vec<Decision>| {

@@ -1,7 +1,7 @@
-//! How a cluster begins: only when every peer answers, all are empty, and all expect the same names.
+//! How a cluster begins: only when every peer answers, all of them are empty, and all expect the same names.
 //!
-//! Then the one with the lowest name makes the others members. Never on a timeout: a node that can't see the
-//! others doesn't know whether they serve already, and two clusters under one name are worse than none.
+//! Then the node with the lowest name makes the others members. It never happens on a timeout. A node that cannot reach
+//! the others does not know whether they serve already, and two clusters under one name are worse than none.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,25 +11,26 @@ use openraft::errors::{InitializeError, RaftError};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{Consensus, ConsensusError};
+use super::error::ConsensusError;
+use super::handle::Consensus;
 use crate::peer::{PeerIdentity, Transport, path};
 use crate::raft_types::{Node, NodeId};
 use crate::random::{Random, random_bytes};
 
-/// How often the peers are asked.
+/// The time between two rounds of requests to the peers.
 const ASK_EVERY: Duration = Duration::from_millis(200);
-/// How often a node that waits says what for.
+/// A waiting node repeats the reason in its log this often.
 const SAY_EVERY: Duration = Duration::from_secs(10);
-/// How long one peer may take to say who it is.
+/// The timeout for one peer's answer about itself.
 const IDENTITY_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The nodes that the operator named, and how to ask them.
+/// The nodes that the operator named, and the way to ask them.
 pub struct Founding {
     /// Names and `host:port` of the peer listeners, this node's included.
     pub peers: BTreeMap<String, String>,
-    /// How to reach them.
+    /// The way to reach them.
     pub transport: Transport,
-    /// For the cluster's id.
+    /// The source of the cluster's id.
     pub random: Arc<dyn Random>,
 }
 
@@ -46,17 +47,17 @@ impl Founding {
                         tracing::info!(%reason, "waiting to found or join a cluster");
                         said_at = Some(Instant::now());
                     }
-                    consensus.set_not_ready(Some(reason.clone()));
+                    consensus.hold_back(reason.clone());
                     last_reason = reason;
                     tokio::time::sleep(ASK_EVERY).await;
                 }
             }
         }
-        consensus.set_not_ready(None);
+        consensus.serve();
         Ok(())
     }
 
-    /// The members to found a cluster with, or what is missing for that.
+    /// Asks all peers. Returns the members for a new cluster, or the reason why it cannot be founded yet.
     async fn look(&self, consensus: &Consensus) -> Result<Result<BTreeMap<NodeId, Node>, String>, ConsensusError> {
         let local = consensus.local();
         let own_name = &local.node().name;
@@ -109,7 +110,7 @@ impl Founding {
         }
         if !identity.is_empty {
             return Some(
-                "already belongs to a cluster; this node's place in it has to be restored by its operator".into(),
+                "belongs to a cluster already, and this node has lost its data: an operator has to restore its place in that cluster".into(),
             );
         }
         if identity.cluster_id.is_some() && identity.cluster_id != own_cluster {
@@ -122,14 +123,14 @@ impl Founding {
     async fn found(&self, consensus: &Consensus, members: BTreeMap<NodeId, Node>) -> Result<(), ConsensusError> {
         let local = consensus.local();
         let cluster_id = uuid::Builder::from_random_bytes(random_bytes(&*self.random)).into_uuid();
-        // Before the first entry: a node with a log belongs to a cluster. A crash in between leaves an id without
-        // a log, which the next attempt uses.
+        // The id first, because a node with a log must belong to a cluster. A crash in between leaves an id without a
+        // log. The next attempt uses it.
         local.adopt_cluster(cluster_id)?;
         match consensus.raft().initialize(members).await {
             Ok(()) => tracing::info!(cluster_id = ?local.cluster_id(), "founded a cluster"),
-            // Somebody else was first, with the same members.
+            // Another node was first, with the same members.
             Err(RaftError::APIError(InitializeError::NotAllowed(_))) => {}
-            Err(error) => return Err(ConsensusError::Stopped(error.to_string())),
+            Err(error) => return Err(ConsensusError::stopped(error)),
         }
         Ok(())
     }

@@ -1,33 +1,24 @@
-//! This node, as the cluster knows it.
-
-use std::time::Duration;
+//! This node's identity and addresses.
 
 use parking_lot::Mutex;
-use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::ConsensusError;
+use super::error::ConsensusError;
 use crate::peer::Sender;
 use crate::raft_types::{Node, NodeId};
 use crate::storage::Identity;
 
-/// Who this node is, which cluster it belongs to, and when it last heard of a raft leader.
+/// This node: its id, its addresses and its cluster.
 pub struct LocalNode {
     node_id: NodeId,
     node: Node,
     identity: Mutex<Identity>,
-    raft_leader_heard_at: Mutex<Option<Instant>>,
 }
 
 impl LocalNode {
-    /// A node with a stored identity.
+    /// A node with its stored identity.
     pub fn new(identity: Identity, node: Node) -> Self {
-        Self {
-            node_id: identity.node_id(),
-            node,
-            identity: Mutex::new(identity),
-            raft_leader_heard_at: Mutex::new(None),
-        }
+        Self { node_id: identity.node_id(), node, identity: Mutex::new(identity) }
     }
 
     /// Its id.
@@ -40,17 +31,21 @@ impl LocalNode {
         &self.node
     }
 
-    /// The cluster that it belongs to, once there is one.
+    /// Its cluster. `None` until it belongs to one.
     pub fn cluster_id(&self) -> Option<Uuid> {
         self.identity.lock().cluster_id()
     }
 
-    /// On whose behalf it sends.
+    /// The sender to name in requests to peers.
     pub fn sender(&self) -> Sender {
         Sender { node_id: self.node_id, cluster_id: self.cluster_id() }
     }
 
-    /// Joins a cluster for good, unless this node belongs to one. It is on the disk before this returns.
+    /// Joins a cluster for good, unless this node belongs to one already. The cluster id is on the disk before this
+    /// returns.
+    ///
+    /// # Errors
+    /// `Storage` if the id could not be written.
     pub fn adopt_cluster(&self, cluster_id: Uuid) -> Result<(), ConsensusError> {
         let mut identity = self.identity.lock();
         if identity.cluster_id().is_none() {
@@ -58,16 +53,5 @@ impl LocalNode {
             tracing::info!(%cluster_id, node_id = self.node_id, "this node belongs to a cluster now");
         }
         Ok(())
-    }
-
-    /// Takes note of a message from a raft leader that this node follows.
-    pub fn heard_of_raft_leader(&self) {
-        *self.raft_leader_heard_at.lock() = Some(Instant::now());
-    }
-
-    /// Whether such a message came within the last `period`.
-    pub fn has_heard_within(&self, period: Duration) -> bool {
-        let heard_at = *self.raft_leader_heard_at.lock();
-        heard_at.is_some_and(|at| at.elapsed() <= period)
     }
 }

@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 
-use super::LocalNode;
+use super::local::LocalNode;
 use super::silence::Silence;
 use super::state_machine::RaftSnapshot;
 use crate::codec;
@@ -24,23 +24,24 @@ use crate::peer::{PeerError, SnapshotHead, Transport, path};
 use crate::raft_types::{Node, NodeId, TypeConfig, Vote};
 use crate::storage::SnapshotStore;
 
-/// How long an append may take, in heartbeat intervals.
+/// The timeout of an append, in heartbeat intervals.
 ///
-/// Openraft would give it one. To nodes that are further away, or whose disk is slower, nothing would ever be
-/// replicated, while their heartbeats, of which it cuts each off by itself, keep the raft leader in office.
+/// Openraft would give it one interval. If a node were further away than that, or its disk slower, nothing would ever be
+/// replicated to it. Its heartbeats would still keep the raft leader in office, because each has its own timeout.
 const APPEND_LASTS_HEARTBEATS: u32 = 10;
 
 /// Makes a link to each peer.
+#[derive(Clone)]
 pub struct PeerLinks {
-    /// How bytes get there.
+    /// The way to the peers.
     pub transport: Transport,
-    /// Who sends them.
+    /// This node, the sender.
     pub local: Arc<LocalNode>,
-    /// Where snapshots to be sent are.
+    /// The snapshots to send.
     pub snapshots: SnapshotStore,
-    /// Has a new snapshot made, since the newest one is of no use any more.
+    /// Asks for a new snapshot, because the newest one is damaged.
     pub new_snapshot: mpsc::Sender<()>,
-    /// When no entries are sent.
+    /// The times at which no entries are sent.
     pub silence: Arc<Silence>,
 }
 
@@ -48,25 +49,13 @@ impl RaftNetworkFactory<TypeConfig> for PeerLinks {
     type Network = PeerLink;
 
     async fn new_client(&mut self, target: NodeId, node: &Node) -> PeerLink {
-        PeerLink {
-            transport: self.transport.clone(),
-            local: self.local.clone(),
-            snapshots: self.snapshots.clone(),
-            new_snapshot: self.new_snapshot.clone(),
-            silence: self.silence.clone(),
-            target,
-            address: node.peer_address.clone(),
-        }
+        PeerLink { shared: self.clone(), target, address: node.peer_address.clone() }
     }
 }
 
 /// A link to one peer.
 pub struct PeerLink {
-    transport: Transport,
-    local: Arc<LocalNode>,
-    snapshots: SnapshotStore,
-    new_snapshot: mpsc::Sender<()>,
-    silence: Arc<Silence>,
+    shared: PeerLinks,
     target: NodeId,
     address: String,
 }
@@ -81,11 +70,11 @@ impl PeerLink {
         request: &Request,
         timeout: Duration,
     ) -> RpcResult<Response> {
-        let sender = self.local.sender();
-        self.transport.call(&self.address, path, sender, self.target, request, timeout).await.map_err(|error| {
+        let sender = self.shared.local.sender();
+        self.shared.transport.call(&self.address, path, sender, self.target, request, timeout).await.map_err(|error| {
             match error {
-                // Openraft backs off from a peer that can't be reached, and tries a slow one again at once.
-                PeerError::Unreachable { .. } | PeerError::Refused { .. } => {
+                // Openraft backs off from a peer that it cannot reach. It tries a slow one again at once.
+                PeerError::Unreachable { .. } | PeerError::Rejected { .. } => {
                     RPCError::Unreachable(Unreachable::new(&error))
                 }
                 PeerError::NoAnswer { .. } => {
@@ -104,7 +93,7 @@ impl PeerLink {
         let file = snapshot.snapshot.file();
         let timeout = snapshot_timeout(file.bytes);
         let head = codec::encode(&SnapshotHead { vote, meta: file.meta.clone() }).map_err(|error| unsent(&error))?;
-        let content = match self.snapshots.send(file).await {
+        let content = match self.shared.snapshots.send(file).await {
             Ok(content) => content,
             Err(error) => {
                 self.replace_if_damaged().await;
@@ -113,40 +102,45 @@ impl PeerLink {
         };
         let body = reqwest::Body::wrap_stream(stream::iter([Ok(head)]).chain(content));
         let to = Some(self.target);
-        let sent = self.transport.send(&self.address, path::SNAPSHOT, self.local.sender(), to, body, timeout).await;
-        // Without a connection nothing was read, and nobody has found fault with it.
+        let sent = self
+            .shared
+            .transport
+            .send(&self.address, path::SNAPSHOT, self.shared.local.sender(), to, body, timeout)
+            .await;
+        // Without a connection the peer read nothing, so the failure says nothing about the snapshot.
         if sent.as_ref().is_err_and(|error| !matches!(error, PeerError::Unreachable { .. })) {
             self.replace_if_damaged().await;
         }
         sent.map_err(|error| unsent(&error))
     }
 
-    /// A snapshot that has rotted on the disk would be sent, and refused, until it is time for the next one.
+    /// A snapshot that was damaged on the disk would be sent and rejected again and again, until the next one is due.
     async fn replace_if_damaged(&self) {
-        let snapshots = self.snapshots.clone();
-        if let Err(error) = self.snapshots.blocking().run(move || Ok(snapshots.check_current()?)).await {
-            tracing::warn!(%error, "the newest snapshot can't be sent; another one is made");
-            // If one is wanted already, that is enough.
-            let _ = self.new_snapshot.try_send(());
+        let snapshots = self.shared.snapshots.clone();
+        if let Err(error) = self.shared.snapshots.blocking().run(move || Ok(snapshots.check_current()?)).await {
+            tracing::warn!(%error, "the newest snapshot is damaged and cannot be sent; a new one is made");
+            // A request that waits already is enough.
+            let _ = self.shared.new_snapshot.try_send(());
         }
     }
 }
 
-/// Openraft backs off, and tries again with what is the newest snapshot by then.
+/// Makes openraft back off, and then try again with the newest snapshot of that time.
 fn unsent(error: &(impl std::error::Error + 'static)) -> StreamingError<TypeConfig> {
     StreamingError::Unreachable(Unreachable::new(error))
 }
 
-/// How long a snapshot of so many bytes may take to be sent and installed. Openraft has one limit for snapshots of every
-/// size, which would keep a large one from ever getting over a slow link; it is not asked.
+/// The timeout for sending and installing a snapshot of this size. Openraft's own timeout is the same for every size, and
+/// a large snapshot would never get over a slow link. So it is not used.
 ///
-/// No second snapshot is sent meanwhile: a purge that overtakes an apply has stopped openraft cores (openraft issue
-/// 2116). But a raft follower whose answer was lost, as by a power cut after the last byte, gets nothing else meanwhile;
-/// and a cluster with one such node stands still when it loses another.
+/// No second snapshot is sent before the timeout, because a purge that overtakes an apply has stopped openraft cores
+/// (openraft issue 2116). The price: if the raft follower's answer is lost, for example by a power cut after the last
+/// byte, the follower gets nothing else until the timeout. If the cluster loses another node in that time, it stands
+/// still.
 fn snapshot_timeout(bytes: u64) -> Duration {
-    /// For a disk that is slow to flush.
+    /// Enough for a disk that is slow to flush.
     const AT_LEAST: Duration = Duration::from_secs(5);
-    /// A tenth of what a bad link carries.
+    /// A tenth of the speed of a bad link.
     const BYTES_A_SECOND: u64 = 1 << 20;
     AT_LEAST + Duration::from_secs(bytes / BYTES_A_SECOND)
 }
@@ -159,8 +153,8 @@ impl RaftNetworkV2<TypeConfig> for PeerLink {
         request: AppendEntriesRequest<TypeConfig>,
         option: RPCOption,
     ) -> RpcResult<AppendEntriesResponse<TypeConfig>> {
-        if self.silence.is_due() {
-            let silent = AnyError::error("this raft leader hears nothing, and makes way for another");
+        if self.shared.silence.is_due() {
+            let silent = AnyError::error("this raft leader has no quorum and makes way for another");
             return Err(RPCError::Unreachable(Unreachable::new(&silent)));
         }
         let timeout = option.hard_ttl() * APPEND_LASTS_HEARTBEATS;

@@ -1,30 +1,31 @@
-//! What a raft leader owes the rooms: it moves log time on, so that leases end, and ties it to the calendar.
+//! The duties of a raft leader: it moves log time on, so that leases end, and ties log time to the calendar.
 //!
-//! - At the start of its reign: the wall clock anchor and, in a new cluster, the floor of the fencing tokens.
-//! - Each second while leases live: a tick, so that a change of raft leader loses at most that much log time.
-//! - When a deadline passes: a tick at once. That a lease has ended is a fact in the log before any reader,
-//!   watcher or waiter hears of it, or the next raft leader might show it as held again.
+//! - At the start of its reign it commits the wall clock anchor and, in a new cluster, the floor of the fencing tokens.
+//! - Each second while leases live it commits a tick, so that a change of raft leader loses at most that much log time.
+//! - When a deadline passes it commits a tick at once. So the end of a lease is a fact in the log before any reader,
+//!   watcher or waiter hears of it. Otherwise the next raft leader might show the lease as held again.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Consensus, ProposeError};
-use crate::domain::{Command, FencingToken, Outcome, WallTime};
+use super::handle::Consensus;
+use crate::domain::{Command, FencingToken, Outcome, Stamp, WallTime};
+use crate::peer::Undecided;
 
-/// How much log time a change of raft leader may lose while leases live.
+/// A change of raft leader loses at most this much log time while leases live.
 const TICK_EVERY: Duration = Duration::from_secs(1);
 
-/// How often a node that isn't raft leader looks whether it is.
+/// A node that is not raft leader checks this often whether it has become one.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// How far the wall clock may be off its anchor before the anchor is set anew.
+/// The anchor is set anew when the wall clock is off by more than this.
 const WALL_DRIFT_MAX_MS: u64 = 1_000;
 
-/// A raft leader gives one of its own commands this long, then looks again whether it still is one.
+/// The deadline of a raft leader's own commands. After that it checks again whether it is still raft leader.
 const COMMAND_DEADLINE: Duration = Duration::from_secs(2);
 
-/// Does a raft leader's duties for as long as the node runs.
+/// Does a raft leader's duties while the node runs.
 pub async fn attend(consensus: Consensus) {
     let mut reign_opened = None;
     loop {
@@ -41,55 +42,52 @@ pub async fn attend(consensus: Consensus) {
             Err(error) => Err(error),
         };
         if attended.is_err() {
-            // Not ready yet, or not raft leader any more: the next look tells.
+            // Not ready yet, or raft leader no longer. The next check tells.
             tokio::time::sleep(LOOK_EVERY).await;
         }
     }
 }
 
-async fn open_reign(consensus: &Consensus) -> Result<(), ProposeError> {
+async fn open_reign(consensus: &Consensus) -> Result<(), Undecided> {
     anchor_wall_clock(consensus).await?;
     if consensus.replica().position().counters.last_fencing_token == 0 {
-        // Milliseconds since 1970: even a cluster that is rebuilt from nothing grants higher tokens than the one
-        // that was lost, unless that one granted a thousand a second for all its life.
+        // Milliseconds since 1970. So even a cluster that is rebuilt from nothing grants higher tokens than the lost
+        // one, unless the lost one granted more than a thousand a second all its life.
         let floor = FencingToken(consensus.wall_time().0.max(1));
         propose(consensus, |stamp| Command::RaiseFencingFloor { stamp, floor }).await?;
     }
     Ok(())
 }
 
-async fn attend_once(consensus: &Consensus) -> Result<(), ProposeError> {
+async fn attend_once(consensus: &Consensus) -> Result<(), Undecided> {
     let (next_deadline, now) = consensus.replica().next_deadline();
     let Some(next_deadline) = next_deadline else {
         tokio::time::sleep(TICK_EVERY).await;
         return re_anchor(consensus).await;
     };
-    // One millisecond more, since readings are rounded down.
+    // One millisecond more, because readings are rounded down.
     let until_due = next_deadline.since(now) + Duration::from_millis(1);
     tokio::time::sleep(until_due.min(TICK_EVERY)).await;
     while let Outcome::Ticked { more_due: true } = propose(consensus, |stamp| Command::Tick { stamp }).await? {}
     re_anchor(consensus).await
 }
 
-async fn re_anchor(consensus: &Consensus) -> Result<(), ProposeError> {
+async fn re_anchor(consensus: &Consensus) -> Result<(), Undecided> {
     let Some(anchor) = consensus.replica().position().counters.wall_anchor else { return Ok(()) };
     let (_, log_time) = consensus.replica().next_deadline();
     let expected: WallTime = anchor.wall_time_of(log_time);
     if expected.0.abs_diff(consensus.wall_time().0) > WALL_DRIFT_MAX_MS {
-        tracing::info!("the wall clock has stepped; expires_at follows it, leases do not");
+        tracing::info!("the wall clock has stepped: expires_at follows it, but no lease ends earlier or later");
         anchor_wall_clock(consensus).await?;
     }
     Ok(())
 }
 
-async fn anchor_wall_clock(consensus: &Consensus) -> Result<(), ProposeError> {
+async fn anchor_wall_clock(consensus: &Consensus) -> Result<(), Undecided> {
     let wall_time = consensus.wall_time();
     propose(consensus, |stamp| Command::AnchorWallClock { stamp, wall_time }).await.map(|_| ())
 }
 
-async fn propose(
-    consensus: &Consensus,
-    command: impl FnOnce(crate::domain::Stamp) -> Command + Send,
-) -> Result<Outcome, ProposeError> {
+async fn propose(consensus: &Consensus, command: impl FnOnce(Stamp) -> Command + Send) -> Result<Outcome, Undecided> {
     consensus.propose(command, Instant::now() + COMMAND_DEADLINE).await
 }

@@ -1,7 +1,7 @@
-//! What has been applied here: the rooms, the lease clock that they drive, and who wants to hear of changes.
+//! The replicated state as applied on this node: the rooms, the lease clock that follows them, and their watchers.
 //!
-//! Reads come from here, never from the disk. One lock guards it all, and nothing waits while holding it. It is held
-//! for microseconds, but by who begins a snapshot: that one copies every lease.
+//! Reads come from here, never from the disk. One lock guards all of it, and no holder of the lock waits for anything.
+//! It is held for microseconds, except when a snapshot begins, which copies every lease.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use tokio::sync::broadcast;
 
 use crate::clock::{Clock, ClockReading, LeaseClock};
 use crate::domain::{
-    Ask, Command, Counters, Judgement, Lease, Limits, LogTime, Outcome, RoomEvent, RoomId, RoomView, Rooms, Stamp,
+    Change, Command, Counters, Judgement, Lease, Limits, LogTime, Outcome, RoomEvent, RoomId, RoomView, Rooms, Stamp,
     StateDigest,
 };
 use crate::raft_types::{LogId, StoredMembership};
 
-/// How many changes of one room a reader may fall behind. More than that, and its stream ends.
-const CHANGES_KEPT: usize = 64;
+/// A watcher may fall behind by this many views of its room. Then its stream ends.
+const VIEWS_KEPT: usize = 64;
 
-/// How many rooms may be kept as watched before it is looked whether they are.
+/// Unwatched rooms are removed from the map of watchers when it reaches this size.
 const WATCHED_UNSWEPT: usize = 64;
 
-/// Shared by the state machine, which writes, and everybody who reads.
+/// The replicated state. The state machine writes it, all others read it. Cheap to clone.
 #[derive(Clone)]
 pub struct Replica {
     state: Arc<Mutex<State>>,
@@ -34,29 +34,29 @@ struct State {
     applied: Option<LogId>,
     membership: StoredMembership,
     lease_clock: LeaseClock,
-    /// Only rooms that somebody watches; in order, so that a snapshot is told of in the same order each time.
+    /// The rooms with watchers. The map is ordered, so that watchers hear of a snapshot in the same order each time.
     watched: BTreeMap<RoomId, broadcast::Sender<RoomView>>,
-    /// At how many of them those that nobody watches any more are cleared away.
+    /// Unwatched rooms are removed when the map reaches this size.
     watched_max: usize,
 }
 
-/// State and its position in the log, all of one moment.
+/// The position in the log and the state without the leases, all of one moment.
 #[derive(Debug, Clone)]
 pub struct Position {
     /// The last entry applied.
     pub applied: Option<LogId>,
-    /// The members as of then.
+    /// The members at that position.
     pub membership: StoredMembership,
-    /// The state beside the leases.
+    /// The state without the leases.
     pub counters: Counters,
-    /// A digest of everything.
+    /// The digest of the whole state.
     pub digest: StateDigest,
-    /// How many leases live.
+    /// The number of live leases.
     pub live_leases: u64,
 }
 
 impl Replica {
-    /// State as it was recovered.
+    /// The state that was recovered from the disk.
     pub fn new(rooms: Rooms, applied: Option<LogId>, membership: StoredMembership, clock: Arc<dyn Clock>) -> Self {
         let mut lease_clock = LeaseClock::default();
         lease_clock.after_restore(rooms.log_time(), clock.now());
@@ -70,32 +70,30 @@ impl Replica {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic while the lock was held would be a bug in `domain`; the node's panic hook has it on record,
-        // and openraft stops the node when `apply` panics.
         self.state.lock()
     }
 
-    /// Applies a run of entries, and says for each what it answered. `touched` gets the rooms that changed.
+    /// Applies entries in order and returns their outcomes. Adds the rooms that changed to `touched`.
     pub fn apply<'a>(
         &self,
         entries: impl Iterator<Item = (LogId, EntryKind<'a>)>,
         touched: &mut Vec<RoomId>,
-    ) -> Vec<Option<Outcome>> {
+    ) -> Vec<Outcome> {
         let mut state = self.lock();
         let mut outcomes = Vec::new();
         for (log_id, kind) in entries {
             let raft_term = log_id.leader_id.term;
             let outcome = match kind {
-                EntryKind::Blank => None,
+                EntryKind::Blank => Outcome::Noted,
                 EntryKind::Membership(membership) => {
                     state.membership = membership;
-                    None
+                    Outcome::Noted
                 }
                 EntryKind::Command(command) => {
-                    let applied = state.rooms.apply(raft_term, command);
-                    state.publish(&applied.changes);
-                    touched.extend(applied.changes.into_iter().map(|change| change.room));
-                    Some(applied.outcome)
+                    let effect = state.rooms.apply(raft_term, command);
+                    state.publish(&effect.events);
+                    touched.extend(effect.events.into_iter().map(|event| event.room));
+                    effect.outcome
                 }
             };
             state.applied = Some(log_id);
@@ -106,7 +104,7 @@ impl Replica {
         outcomes
     }
 
-    /// Replaces everything, as a snapshot does. Watchers hear of the rooms that stand otherwise now.
+    /// Replaces the whole state by that of a snapshot. Watchers hear of the rooms that differ now.
     pub fn replace(&self, rooms: Rooms, applied: Option<LogId>, membership: StoredMembership) {
         let mut state = self.lock();
         let before = std::mem::replace(&mut state.rooms, rooms);
@@ -121,61 +119,69 @@ impl Replica {
         }
     }
 
-    /// The position in the log, and what goes with it.
+    /// The position in the log and the state without the leases.
     pub fn position(&self) -> Position {
         self.lock().position()
     }
 
-    /// The position, and all leases. The copy is what a snapshot is written from while applies go on.
+    /// The position and a copy of all leases. A snapshot is written from the copy while applies go on.
     pub fn freeze(&self) -> (Position, Vec<(RoomId, Lease)>) {
         let state = self.lock();
         (state.position(), state.rooms.leases().map(|(room, lease)| (room.clone(), lease.clone())).collect())
     }
 
-    /// The position, and the leases of some rooms as they stand.
+    /// The position and the current leases of some rooms.
     pub fn leases_of(&self, rooms: Vec<RoomId>) -> (Position, Vec<(RoomId, Option<Lease>)>) {
         let state = self.lock();
         let leases = rooms.into_iter().map(|room| (room.clone(), state.rooms.lease(&room).cloned())).collect();
         (state.position(), leases)
     }
 
-    /// A stamp for a command that the raft leader of `raft_term`, this node, is about to propose.
+    /// A stamp for a command that this node is about to propose as raft leader of `raft_term`. `None` if it is not
+    /// ready: it has not applied an entry of that raft term yet.
     pub fn stamp(&self, raft_term: u64) -> Option<Stamp> {
         self.lock().lease_clock.stamp(raft_term, self.now())
     }
 
-    /// Judges a request by the raft leader's reading of log time. `None` where it can't read it.
-    pub fn judge(&self, ask: &Ask, raft_term: u64, limits: Limits) -> Option<Judgement> {
+    /// Judges a change by the raft leader's reading of log time. `None` if [`Replica::stamp`] gives none.
+    pub fn judge(&self, change: &Change, raft_term: u64, limits: Limits) -> Option<Judgement> {
         let mut state = self.lock();
         let reading = state.lease_clock.stamp(raft_term, self.now())?.log_time;
-        Some(state.rooms.judge(ask, reading, limits))
+        Some(state.rooms.judge(change, reading, limits))
     }
 
-    /// How a room stands as far as this node knows.
+    /// A room by the raft leader's reading of log time. `None` if [`Replica::stamp`] gives none.
+    pub fn view_by_raft_leader(&self, room: &RoomId, raft_term: u64) -> Option<RoomView> {
+        let mut state = self.lock();
+        let reading = state.lease_clock.stamp(raft_term, self.now())?.log_time;
+        Some(state.rooms.view_at(room, reading))
+    }
+
+    /// A room as far as this node knows.
     pub fn view(&self, room: &RoomId) -> RoomView {
         let state = self.lock();
         state.rooms.view_at(room, state.lease_clock.estimate(self.now()))
     }
 
-    /// The deadline that comes first, and log time as it is likely to be by now.
+    /// The earliest deadline of all leases, and this node's estimate of log time now.
     pub fn next_deadline(&self) -> (Option<LogTime>, LogTime) {
         let state = self.lock();
         (state.rooms.next_deadline(), state.lease_clock.estimate(self.now()))
     }
 
-    /// How a room stands, and every change from then on: none is missed in between, and none is told twice.
+    /// A room now, and a view of it after every later change. No change is missed or sent twice.
     pub fn watch(&self, room: &RoomId) -> (RoomView, broadcast::Receiver<RoomView>) {
         let mut state = self.lock();
         let view = state.rooms.view_at(room, state.lease_clock.estimate(self.now()));
         state.sweep_watched();
-        let changes = state.watched.entry(room.clone()).or_insert_with(|| broadcast::channel(CHANGES_KEPT).0);
-        (view, changes.subscribe())
+        let views = state.watched.entry(room.clone()).or_insert_with(|| broadcast::channel(VIEWS_KEPT).0);
+        (view, views.subscribe())
     }
 }
 
-/// What an entry asks of the state.
+/// The content of a log entry.
 pub enum EntryKind<'a> {
-    /// Nothing: it marks the beginning of a reign.
+    /// Nothing. Such an entry marks the beginning of a reign.
     Blank,
     /// New members.
     Membership(StoredMembership),
@@ -194,31 +200,31 @@ impl State {
         }
     }
 
-    /// Clears away what watchers have left, once there is twice as much as was in use the last time. So each watch
-    /// that begins pays for two at most, however many there are.
+    /// Removes unwatched rooms once the map has twice the size that it had after the last sweep. So a new watch pays
+    /// for the removal of two rooms on average, however many there are.
     fn sweep_watched(&mut self) {
         if self.watched.len() >= self.watched_max {
-            self.watched.retain(|_, changes| changes.receiver_count() > 0);
+            self.watched.retain(|_, views| views.receiver_count() > 0);
             self.watched_max = WATCHED_UNSWEPT.max(2 * self.watched.len());
         }
     }
 
-    fn publish(&self, changes: &[RoomEvent]) {
+    fn publish(&self, events: &[RoomEvent]) {
         if self.watched.is_empty() {
             return;
         }
-        for (index, change) in changes.iter().enumerate() {
-            // A lease that ended and a grant in its place are one step of the log, and so one event.
-            if changes[index + 1..].iter().all(|later| later.room != change.room) {
-                self.publish_room(&change.room);
+        for (index, event) in events.iter().enumerate() {
+            // One command may end a lease and grant the room again. Watchers get one view for both.
+            if events[index + 1..].iter().all(|later| later.room != event.room) {
+                self.publish_room(&event.room);
             }
         }
     }
 
     fn publish_room(&self, room: &RoomId) {
-        if let Some(changes) = self.watched.get(room) {
-            // Nobody listening is no failure.
-            let _ = changes.send(self.rooms.view(room));
+        if let Some(views) = self.watched.get(room) {
+            // It is no failure if all watchers have left.
+            let _ = views.send(self.rooms.view(room));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! When a raft leader that hears nothing sends nothing either, so that the others can elect one of them.
+//! When a raft leader without a quorum stops to send, so that the other nodes can elect one of them.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -9,33 +9,33 @@ use openraft::{Instant as _, RaftMetrics, ServerState};
 
 use crate::raft_types::TypeConfig;
 
-/// Keeps the time of silence that openraft keeps for its heartbeats, for the entries as well.
+/// Extends openraft's pause of heartbeats to log entries.
 ///
-/// Openraft's `quorum_loss_probe_interval` holds heartbeats back, but entries that wait to be replicated are sent again
-/// and again. Each one that arrives tells its receiver that there is a raft leader, and as they arrive at different
-/// times, there is always one of the others that grants no vote.
+/// Openraft's `quorum_loss_probe_interval` holds back heartbeats, but entries are sent again and again until they are
+/// replicated. Each arrival tells the receiver that there is a raft leader, so it grants no vote for a while. As the
+/// entries reach the nodes at different times, there would always be a node that grants no vote.
 pub struct Silence {
     metrics: OnceLock<WatchReceiverOf<TypeConfig, RaftMetrics<TypeConfig>>>,
     raft_election_timeout: Duration,
 }
 
 impl Silence {
-    /// How long it lasts, and how long the time to try again after it, in raft election timeouts: until the last word is
-    /// forgotten, and one of the others has asked for votes. Openraft allows no less.
+    /// The length of a silence, and of the time for new attempts after it, in raft election timeouts. In that time the
+    /// other nodes forget the raft leader, and one of them asks for votes. Openraft allows no less.
     pub const LASTS_ELECTION_TIMEOUTS: u32 = 2;
 
-    /// One that is not kept yet.
+    /// A raft leader that always sends, until [`Silence::begin`].
     pub fn new(raft_election_timeout: Duration) -> Self {
         Self { metrics: OnceLock::new(), raft_election_timeout }
     }
 
-    /// Is kept from now on, by what this raft core says of itself.
+    /// Keeps silences from now on, by the metrics of this raft core.
     pub fn begin(&self, metrics: WatchReceiverOf<TypeConfig, RaftMetrics<TypeConfig>>) {
-        // There is one raft core, which begins once.
+        // There is one raft core, and it starts once.
         let _ = self.metrics.set(metrics);
     }
 
-    /// Whether nothing is to be sent now.
+    /// Whether no entries may be sent now.
     pub fn is_due(&self) -> bool {
         let Some(metrics) = self.metrics.get() else { return false };
         let metrics = metrics.borrow_watched();
@@ -43,7 +43,7 @@ impl Silence {
             && metrics.last_quorum_acked.is_some_and(|at| self.is_due_after(at.elapsed()))
     }
 
-    /// Whether it is, so long after a quorum was heard.
+    /// Whether no entries may be sent this long after a quorum answered.
     fn is_due_after(&self, unheard: Duration) -> bool {
         let period = self.raft_election_timeout * Self::LASTS_ELECTION_TIMEOUTS;
         let beyond = unheard.checked_sub(self.raft_election_timeout);

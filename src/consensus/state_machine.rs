@@ -1,7 +1,7 @@
-//! Translates between openraft and the rooms; decides nothing.
+//! Translates between openraft and the rooms. It decides nothing.
 //!
-//! Entries come in runs. A run is applied in memory, written to the state store as one batch, and only then
-//! answered: one batch for each entry would cost five times as much under load.
+//! Entries come in runs. A run is applied in memory, then written to the state store as one batch, and then answered.
+//! A batch for each entry would cost five times as much under load.
 
 use std::io;
 use std::pin::pin;
@@ -12,22 +12,22 @@ use openraft::storage::EntryResponder;
 use openraft::type_config::alias::SnapshotOf;
 use openraft::{EntryPayload, OptionalSend, RaftSnapshotBuilder, storage::RaftStateMachine};
 
-use super::LocalNode;
+use super::local::LocalNode;
 use super::replica::{EntryKind, Position, Replica};
 use crate::domain::{Lease, RoomId};
-use crate::raft_types::{LogId, Reply, SnapshotMeta, StoredMembership, TypeConfig};
+use crate::raft_types::{Entry, LogId, SnapshotMeta, StoredMembership, TypeConfig};
 use crate::storage::{ReceivedSnapshot, SnapshotFile, SnapshotStore, StateMeta, StateStore};
 
-/// How many entries are applied under one lock and in one batch. Bounds memory when a long log is replayed.
+/// At most this many entries are applied under one lock and in one batch, to bound memory when a long log is replayed.
 const RUN_MAX: usize = 1_024;
 
-/// A snapshot as openraft hands it about.
+/// A snapshot in openraft's hands.
 #[derive(Debug, Clone)]
 pub enum RaftSnapshot {
-    /// One that this node has.
+    /// A snapshot file of this node.
     Own(SnapshotFile),
-    /// One that a peer has sent, with the state in it. Openraft's core drops it if it doesn't want it, and must not be
-    /// held up by that: who has received it keeps a share for as long.
+    /// A snapshot from a peer, with its state in memory. Openraft's core drops it if it does not want it. To free that
+    /// memory would hold the core up, so the receiver keeps a second reference until the core is done.
     Received(Arc<ReceivedSnapshot>),
 }
 
@@ -58,7 +58,7 @@ impl StateMachine {
     async fn received(&self, snapshot: RaftSnapshot) -> io::Result<Arc<ReceivedSnapshot>> {
         match snapshot {
             RaftSnapshot::Received(received) => Ok(received),
-            // By its contract openraft may hand back what it was given, and its test suite hands it to another node.
+            // Openraft may pass a snapshot back that it got from here, and its test suite passes it to another node.
             RaftSnapshot::Own(file) => {
                 let mut copy = self.snapshots.receive().await?;
                 let mut chunks = pin!(self.snapshots.send(&file).await?);
@@ -80,14 +80,14 @@ impl StateMachine {
         self.state_store.apply(&leases, &meta_of(position))?;
         for ((_, responder), outcome) in run.into_iter().zip(outcomes) {
             if let Some(responder) = responder {
-                responder.send(Reply(outcome));
+                responder.send(outcome);
             }
         }
         Ok(())
     }
 }
 
-fn kind_of(entry: &crate::raft_types::Entry) -> EntryKind<'_> {
+fn kind_of(entry: &Entry) -> EntryKind<'_> {
     match &entry.payload {
         EntryPayload::Blank => EntryKind::Blank,
         EntryPayload::Normal(command) => EntryKind::Command(command),
@@ -145,7 +145,7 @@ impl RaftStateMachine<TypeConfig> for StateMachine {
         self.snapshots
             .blocking()
             .run(move || {
-                // The file first: it is what the state can be rebuilt from if anything after it is cut short.
+                // The file first: if a crash interrupts the rest, the state is rebuilt from the file.
                 snapshots.adopt(&received)?;
                 let rooms = received.rooms();
                 replica.replace(rooms.clone(), meta.last_log_id, meta.last_membership);
@@ -166,7 +166,7 @@ fn own(file: SnapshotFile) -> SnapshotOf<TypeConfig, RaftSnapshot> {
     SnapshotOf::<TypeConfig, _> { meta: file.meta.clone(), snapshot: RaftSnapshot::Own(file) }
 }
 
-/// Writes a frozen state to a snapshot file, while applies go on.
+/// Writes a copy of the state to a snapshot file while applies go on.
 pub struct SnapshotBuilder {
     local: Arc<LocalNode>,
     position: Position,
@@ -188,7 +188,7 @@ impl RaftSnapshotBuilder<TypeConfig> for SnapshotBuilder {
             .snapshots
             .blocking()
             .run(move || {
-                // The raft log behind a snapshot is purged, so both copies of what it held are on the disk by then.
+                // The raft log behind a snapshot is purged. So state store and snapshot are both on the disk before that.
                 state_store.durable_flush()?;
                 Ok(snapshots.write(cluster_id, &meta, counters, leases.into_iter())?)
             })

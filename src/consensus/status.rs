@@ -1,44 +1,44 @@
-//! How this node stands, and whether it can serve.
+//! This node's report about itself: its place in the cluster, and whether it can serve.
 
 use std::time::Duration;
 
 use openraft::async_runtime::WatchReceiver;
 use openraft::{Instant as _, ServerState};
 
-use super::Consensus;
+use super::handle::Consensus;
 use crate::raft_types::{Node, NodeId};
 
-/// How this node stands in its cluster.
+/// This node's place in its cluster.
 #[derive(Debug, Clone)]
 pub struct RaftStatus {
     /// `raft_leader`, `raft_follower`, `raft_candidate` or `raft_learner`.
     pub role: &'static str,
-    /// The node that this one believes is raft leader. It may be out of date: only a committed command or a
+    /// The node that this one believes is raft leader. The belief may be out of date: only a committed command or a
     /// read barrier proves it.
     pub raft_leader: Option<NodeId>,
     /// This node's raft term.
     pub raft_term: u64,
-    /// The last entry in the log here.
+    /// Index of the last entry in this node's log.
     pub last_log_index: u64,
-    /// The last entry known to be committed.
+    /// Index of the last entry that this node knows to be committed.
     pub committed_index: u64,
-    /// Entries written to the log here since the start.
+    /// Entries written to this node's log since its start.
     pub log_entries_written: u64,
-    /// Flushes of the log to the disk since the start.
+    /// Flushes of this node's log to the disk since its start.
     pub log_flushes: u64,
-    /// Members and whether they vote.
+    /// The members. The last field says whether a member votes.
     pub members: Vec<(NodeId, Node, bool)>,
 }
 
 impl Consensus {
-    /// How long a raft leader may be unheard before this node calls itself not ready: an ordinary election
-    /// passes unnoticed by those who ask for readiness.
+    /// A node that hears nothing of its raft leader for longer than this is not ready. An ordinary raft election is
+    /// shorter, so it does not change readiness.
     const SILENCE_MAX: Duration = Duration::from_secs(3);
 
-    /// How far the applied entries may be behind the committed ones in a node that is ready.
+    /// A node is ready while at most this many committed entries wait to be applied.
     const LAG_MAX: u64 = 1_000;
 
-    /// How this node stands.
+    /// This node's place in its cluster now.
     pub fn status(&self) -> RaftStatus {
         let log = self.log.stats();
         let metrics = self.raft.metrics();
@@ -67,28 +67,31 @@ impl Consensus {
         self.raft.metrics().borrow_watched().running_state.is_ok()
     }
 
-    /// Whether this node can have something decided now, or why not.
+    /// Whether this node can serve now.
+    ///
+    /// # Errors
+    /// The reason if it cannot, in words for people.
     pub fn readiness(&self) -> Result<(), String> {
-        if let Some(reason) = self.not_ready.lock().clone() {
+        if let Some(reason) = self.held_back.lock().clone() {
             return Err(reason);
         }
         let Seen { raft_leader, raft_term, is_alone, quorum_heard, behind } = self.look()?;
         let Some(raft_leader) = raft_leader else { return Err("no raft leader is known".into()) };
         if raft_leader == self.local.node_id() {
             if !is_alone && !quorum_heard {
-                return Err("this raft leader has lost its quorum".into());
+                return Err("this raft leader cannot reach its quorum".into());
             }
             if self.replica.stamp(raft_term).is_none() {
                 return Err("this raft leader has not applied an entry of its reign yet".into());
             }
-        } else if !self.local.has_heard_within(Self::SILENCE_MAX) {
-            return Err("the raft leader has not been heard lately".into());
+        } else if !self.raft_leader_heard.is_within(Self::SILENCE_MAX) {
+            return Err("the raft leader has not been heard for 3 s".into());
         }
         if behind > Self::LAG_MAX { Err(format!("catching up: {behind} entries behind")) } else { Ok(()) }
     }
 
-    /// Copies what readiness depends on. The raft core waits for whoever looks at its metrics, so nobody may wait for
-    /// anything meanwhile, such as the lock of what is applied.
+    /// Copies the metrics that readiness depends on. The raft core waits while somebody reads its metrics, so the reader
+    /// must not wait for anything at the same time, such as the replica's lock.
     fn look(&self) -> Result<Seen, String> {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow_watched();
@@ -107,12 +110,12 @@ impl Consensus {
     }
 }
 
-/// What the raft core says that readiness depends on, all of one moment.
+/// The metrics of the raft core that readiness depends on, all of one moment.
 struct Seen {
     raft_leader: Option<NodeId>,
     raft_term: u64,
     is_alone: bool,
     quorum_heard: bool,
-    /// How many committed entries are not applied yet.
+    /// The number of committed entries that are not applied yet.
     behind: u64,
 }

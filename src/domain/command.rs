@@ -1,106 +1,24 @@
-//! What can be asked of the rooms, and what can be answered.
+//! The commands of the raft log.
+
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ContenderId, FencingToken, LeaseDuration, Metadata, Nonce, RoomId, RoomView, SecretHash, Stamp, WallTime};
+use super::change::{Campaign, Change, Renew, Resign};
+use super::ids::FencingToken;
+use super::log_time::{Stamp, WallTime};
 
-/// A request for a room.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Campaign {
-    /// The room.
-    pub room: RoomId,
-    /// Who wants it.
-    pub contender: ContenderId,
-    /// What everybody shall see beside the name.
-    pub metadata: Option<Metadata>,
-    /// How long the lease shall last.
-    pub lease_duration: LeaseDuration,
-    /// Hash of the secret that the caller gets if it wins.
-    pub secret_hash: SecretHash,
-    /// What that secret was made from, beside the caller's key.
-    pub nonce: Nonce,
-}
-
-/// A holder's wish to keep its room.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Renew {
-    /// The room.
-    pub room: RoomId,
-    /// Hash of the secret that the caller showed.
-    pub secret_hash: SecretHash,
-    /// A new duration; without it the lease keeps its own.
-    pub lease_duration: Option<LeaseDuration>,
-    /// New metadata; without it the lease keeps its own.
-    pub metadata: Option<Metadata>,
-}
-
-/// A holder's wish to give its room up.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resign {
-    /// The room.
-    pub room: RoomId,
-    /// Hash of the secret that the caller showed.
-    pub secret_hash: SecretHash,
-}
-
-/// What a caller can ask, on its way to the raft leader: not stamped yet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Ask {
-    /// Give me the room.
-    Campaign(Campaign),
-    /// Let me keep it.
-    Renew(Renew),
-    /// Take it back.
-    Resign(Resign),
-    /// Tell me about it.
-    View(RoomId),
-}
-
-impl Ask {
-    /// The room that this is about.
-    pub fn room(&self) -> &RoomId {
-        match self {
-            Ask::Campaign(campaign) => &campaign.room,
-            Ask::Renew(renew) => &renew.room,
-            Ask::Resign(resign) => &resign.room,
-            Ask::View(room) => room,
-        }
-    }
-}
-
-/// A question that may change something. It lacks only its stamp to be a command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Proposal {
-    /// Grant the room.
-    Campaign(Campaign),
-    /// Extend the lease.
-    Renew(Renew),
-    /// End it.
-    Resign(Resign),
-}
-
-impl Proposal {
-    /// The command, as of the stamp, with the limit that its raft leader judges by.
-    pub fn stamped(self, stamp: Stamp, live_leases_max: u64) -> Command {
-        match self {
-            Proposal::Campaign(campaign) => Command::Campaign { stamp, campaign, live_leases_max },
-            Proposal::Renew(renew) => Command::Renew { stamp, renew },
-            Proposal::Resign(resign) => Command::Resign { stamp, resign },
-        }
-    }
-}
-
-/// What is replicated: one entry of the raft log. The format is fixed by `codec` and golden bytes.
+/// The content of one entry of the raft log. Golden bytes in the tests fix its format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
-    /// Grants a room, unless somebody holds it at the stamp.
+    /// Grants a room, unless it is occupied at the stamp.
     Campaign {
         /// When, by the log.
         stamp: Stamp,
         /// The request.
         campaign: Campaign,
-        /// How many leases may live in all. It travels with the command so that nodes with different settings
-        /// still decide alike.
+        /// How many leases may live in the whole cluster. It travels with the command, so that nodes with
+        /// different settings still decide alike.
         live_leases_max: u64,
     },
     /// Moves a lease's deadline on.
@@ -110,14 +28,14 @@ pub enum Command {
         /// The request.
         renew: Renew,
     },
-    /// Ends a lease at its holder's wish.
+    /// Ends a lease because its holder wants so.
     Resign {
         /// When, by the log.
         stamp: Stamp,
         /// The request.
         resign: Resign,
     },
-    /// Moves log time on, and ends what is due.
+    /// Moves log time on, and ends the leases that are due.
     Tick {
         /// When, by the log.
         stamp: Stamp,
@@ -126,10 +44,10 @@ pub enum Command {
     AnchorWallClock {
         /// When, by the log.
         stamp: Stamp,
-        /// What the raft leader's wall clock said at the stamp.
+        /// The raft leader's wall clock at the stamp.
         wall_time: WallTime,
     },
-    /// Makes every later grant's fencing token higher than this.
+    /// Makes the fencing token of every later grant higher than this.
     RaiseFencingFloor {
         /// When, by the log.
         stamp: Stamp,
@@ -139,6 +57,15 @@ pub enum Command {
 }
 
 impl Command {
+    /// The command that carries out a change, with the raft leader's stamp and its limit on live leases.
+    pub fn stamped(change: Change, stamp: Stamp, live_leases_max: u64) -> Command {
+        match change {
+            Change::Campaign(campaign) => Command::Campaign { stamp, campaign, live_leases_max },
+            Change::Renew(renew) => Command::Renew { stamp, renew },
+            Change::Resign(resign) => Command::Resign { stamp, resign },
+        }
+    }
+
     /// The stamp that the raft leader put in.
     pub fn stamp(&self) -> Stamp {
         match self {
@@ -152,48 +79,16 @@ impl Command {
     }
 }
 
-/// The answer to a command or a question. Every node computes the same one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Outcome {
-    /// The contender holds the room now.
-    Granted(RoomView),
-    /// Somebody holds it: it may be the same contender, by an earlier request.
-    Occupied(RoomView),
-    /// The lease lasts longer now.
-    Renewed(RoomView),
-    /// The room is vacant; it was held under this token.
-    Resigned(FencingToken),
-    /// How the room stands.
-    Viewed(RoomView),
-    /// Log time moved on; `more_due` if leases are left that should end as well.
-    Ticked {
-        /// Whether another tick is needed at once.
-        more_due: bool,
-    },
-    /// The wall anchor or the fencing floor is taken over.
-    Noted,
-    /// The rules say no.
-    Refused(Refusal),
-}
-
-/// Why the rules say no. It is as much a fact of the log as a grant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Refusal {
-    /// The secret is not that of the room's lease, or there is no lease.
-    NotHolder,
-    /// As many leases live as may.
-    CapacityReached,
-    /// The command was stamped in another raft term than it was appended in. It must be stamped anew.
-    StaleStamp,
-    /// No fencing floor has been set yet, so a grant could repeat a token of a lost cluster.
-    NotReady,
-}
-
-/// What the raft leader finds when it looks at a request before proposing anything.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Judgement {
-    /// It would change something: this must go through the log.
-    Changes(Proposal),
-    /// It would change nothing, and this is the answer, if a read barrier confirms what it is based on.
-    Answer(Outcome),
+/// For trace events: the kind, and the room if there is one.
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Command::Campaign { campaign, .. } => write!(f, "campaign {}", campaign.room),
+            Command::Renew { renew, .. } => write!(f, "renew {}", renew.room),
+            Command::Resign { resign, .. } => write!(f, "resign {}", resign.room),
+            Command::Tick { .. } => f.write_str("tick"),
+            Command::AnchorWallClock { .. } => f.write_str("anchor"),
+            Command::RaiseFencingFloor { .. } => f.write_str("floor"),
+        }
+    }
 }

@@ -1,17 +1,17 @@
-//! The names and numbers of the domain. Once built, each is valid for good: the checks are here, and nowhere else.
+//! The names and numbers of the domain. All checks are here: a value that exists is valid.
 
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Why a text is not the id that it was meant to be; says what would be.
+/// A text that breaks the rule for its kind of id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} must be {rule}")]
 pub struct InvalidId {
-    /// What was being read, in the words of the public contract.
+    /// The kind of id, in the words of the HTTP interface.
     pub what: &'static str,
-    /// What it has to look like.
+    /// The rule.
     pub rule: &'static str,
 }
 
@@ -23,13 +23,13 @@ macro_rules! text_id {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Checks the text and keeps it.
+            /// Checks the text.
             pub fn new(text: &str) -> Result<Self, InvalidId> {
                 let valid: fn(&str) -> bool = $valid;
                 if valid(text) { Ok(Self(Arc::from(text))) } else { Err(InvalidId { what: $what, rule: $rule }) }
             }
 
-            /// The text as it was given.
+            /// The text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -47,7 +47,7 @@ macro_rules! text_id {
             }
         }
 
-        // Bytes from a disk or a peer pass the same check as those from a client.
+        // Bytes from a disk or a peer pass the same check as a client's text.
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let text = String::deserialize(deserializer)?;
@@ -58,7 +58,7 @@ macro_rules! text_id {
 }
 
 text_id!(
-    /// What contenders campaign for. The wire calls it `election_id`.
+    /// The name of a room. The HTTP interface calls it `election_id`.
     RoomId,
     "election_id",
     "8 to 64 characters of A-Z a-z 0-9 _ -",
@@ -66,8 +66,8 @@ text_id!(
 );
 
 text_id!(
-    /// Who campaigns. The wire calls it `candidate_id`. Two contenders with one name are still two: only the
-    /// lease secret tells the holder.
+    /// The name of a contender. The HTTP interface calls it `candidate_id`. Two contenders may have the same name:
+    /// only the lease secret proves which one is the holder.
     ContenderId,
     "candidate_id",
     "1 to 64 characters of A-Z a-z 0-9 . _ : @ -",
@@ -82,15 +82,16 @@ text_id!(
     |text| text.len() <= 4096 && text.chars().count() <= 1024
 );
 
-/// A number that is higher for every grant than for every earlier one, in all rooms. The wire calls it `term`.
+/// A number that is higher for each grant than for every earlier grant, in all rooms. The HTTP interface calls it
+/// `term`.
 ///
-/// Downstream systems keep the highest they have seen and refuse lower ones (Kleppmann, "How to do
-/// distributed locking", 2016), so that a holder who doesn't know yet that it lost can do no harm.
+/// A downstream system remembers the highest token that it has seen and rejects lower ones (Kleppmann, "How to do
+/// distributed locking", 2016). So a holder that does not know yet that its lease has ended can do no harm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FencingToken(pub u64);
 
-/// The highest fencing token: 2^53 - 1, so that JavaScript reads each exactly.
+/// The highest fencing token: 2^53 - 1. JavaScript reads every number up to it exactly.
 pub const fn fencing_token_max() -> FencingToken {
     FencingToken((1 << 53) - 1)
 }
@@ -101,27 +102,27 @@ impl fmt::Display for FencingToken {
     }
 }
 
-/// SHA-256 of a lease secret: all that is ever stored or sent between nodes of it.
+/// SHA-256 of a lease secret. Disks and other nodes see this hash, never the secret.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SecretHash(pub [u8; 32]);
 
 impl SecretHash {
-    /// Equality in a time that doesn't depend on where the two differ.
+    /// Compares in constant time, so that the time tells nothing about the secret.
     pub fn matches(&self, other: &SecretHash) -> bool {
         use subtle::ConstantTimeEq;
         self.0.ct_eq(&other.0).into()
     }
 }
 
-// Even a hash stays out of traces: who has it could test guesses of a weak idempotency key against it.
+// The hash stays out of traces as well: with it, somebody could test guesses of a weak idempotency key.
 impl fmt::Debug for SecretHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SecretHash(…)")
     }
 }
 
-/// Random bytes stored with a lease, from which, and from the caller's key, its secret is made again.
+/// Random bytes stored with a lease. Together with the caller's key they give the lease secret again.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Nonce(pub [u8; 16]);

@@ -1,4 +1,4 @@
-//! Time as the log knows it. All arithmetic saturates: no input can make it wrap or panic.
+//! Time by the log. All arithmetic saturates, so no input can make it wrap or panic.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 
 /// Milliseconds of lease time since the cluster began.
 ///
-/// It only grows, it never runs faster than real time, and it is the only time by which a lease can end.
-/// It says nothing about the date.
+/// Log time only grows, and it never runs faster than real time. Leases end by it and by no other time. It says
+/// nothing about the date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct LogTime(pub u64);
 
 impl LogTime {
-    /// This moment and `duration` more.
+    /// The moment `duration` after this one.
     pub fn after(self, duration: Duration) -> LogTime {
         LogTime(self.0.saturating_add(millis(duration)))
     }
 
-    /// How long after `earlier` this is; zero if it isn't.
+    /// The time from `earlier` to this moment, or zero if `earlier` is later.
     pub fn since(self, earlier: LogTime) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }
@@ -31,35 +31,57 @@ impl fmt::Display for LogTime {
     }
 }
 
-/// What the raft leader writes into a command when it proposes it.
+/// The time that the raft leader writes into a command when it proposes it.
 ///
-/// The raft term is there so that `apply` can refuse a command which was stamped in one reign and appended
-/// in another: its time comes from a clock that the log has since left behind.
+/// With the raft term, `apply` can refuse a command that was stamped in one reign and appended in another. Its time
+/// comes from a clock that the log has left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
-    /// The raft leader's reading of log time.
+    /// Log time as the raft leader read it.
     pub log_time: LogTime,
-    /// The raft term in which it was read.
+    /// The raft term of that moment.
     pub raft_term: u64,
 }
 
-/// Milliseconds since 1970 by a wall clock. For display only; nothing is decided by it.
+/// Milliseconds since 1970 by a wall clock. For display only: it decides nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WallTime(pub u64);
 
-/// How long a lease lasts when it is not renewed: 5 to 300 whole seconds.
+/// Ties one moment of log time to the calendar. So all nodes show the same `expires_at`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WallAnchor {
+    /// The moment.
+    pub log_time: LogTime,
+    /// The raft leader's wall clock at that moment.
+    pub wall_time: WallTime,
+}
+
+impl WallAnchor {
+    /// The calendar time of a moment of log time.
+    pub fn wall_time_of(&self, log_time: LogTime) -> WallTime {
+        let (moment, anchor) = (log_time.0, self.log_time.0);
+        WallTime(
+            self.wall_time
+                .0
+                .saturating_add(moment.saturating_sub(anchor))
+                .saturating_sub(anchor.saturating_sub(moment)),
+        )
+    }
+}
+
+/// How long a lease lasts without a renewal: 5 to 300 whole seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct LeaseDuration(u16);
 
 impl LeaseDuration {
-    /// The shortest that a holder can renew in time through the loss of a node.
+    /// With less a holder could not renew in time when a node is lost.
     pub const SECONDS_MIN: u16 = 5;
-    /// The longest that others should have to wait for a holder that has vanished.
+    /// With more the others would wait too long for a holder that has vanished.
     pub const SECONDS_MAX: u16 = 300;
 
-    /// What a contender gets that asks for nothing else.
+    /// The duration if a contender names none.
     pub const DEFAULT: Self = Self(30);
 
     /// A duration of whole seconds, if it is within the limits.
@@ -73,10 +95,10 @@ impl LeaseDuration {
         Duration::from_secs(u64::from(self.0))
     }
 
-    /// What the nodes wait beyond the time that the holder was told: 10 ms and a thousandth.
+    /// The time that the nodes wait beyond the promise to the holder: 10 ms and a thousandth of the duration.
     ///
-    /// A holder whose clock runs 500 ppm slow, against raft leaders whose clocks run 500 ppm fast, has stopped
-    /// by then; the 10 ms cover rounding and the sampling of clocks.
+    /// The thousandth covers a holder's clock that runs 500 ppm slow and a raft leader's that runs 500 ppm fast.
+    /// The 10 ms cover rounding and the sampling of clocks.
     pub fn guard(self) -> Duration {
         Duration::from_millis(10) + self.as_duration() / 1000
     }

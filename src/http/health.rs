@@ -8,8 +8,7 @@ use axum::extract::State;
 use super::Edge;
 use super::error::HttpError;
 use super::openapi::{HealthErrors, StatusErrors};
-use crate::service::NodeStatus;
-use crate::wire::{Health, HealthStatus, Member, NodeReport};
+use crate::wire::{Health, HealthStatus, NodeReport};
 
 const HEALTHY: Json<Health> = Json(Health { status: HealthStatus::Ok });
 
@@ -50,34 +49,5 @@ pub async fn health(state: State<Arc<Edge>>) -> Result<Json<Health>, HttpError> 
     responses((status = 200, description = "Always, ready or not", body = NodeReport), StatusErrors),
 )]
 pub async fn status(State(edge): State<Arc<Edge>>) -> Json<NodeReport> {
-    Json(report(edge.service.status()))
-}
-
-fn report(status: NodeStatus) -> NodeReport {
-    let members = status.members.into_iter().map(|member| Member {
-        name: member.name,
-        node_id: member.node_id,
-        url: member.client_url,
-        peer: member.peer_address,
-        voter: member.voter,
-    });
-    NodeReport {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        name: status.name,
-        node_id: status.node_id,
-        cluster_id: status.cluster_id,
-        role: status.role.to_owned(),
-        raft_leader: status.raft_leader,
-        raft_term: status.raft_term,
-        last_log_index: status.last_log_index,
-        committed_index: status.committed_index,
-        applied_index: status.applied_index,
-        state_digest: status.state_digest,
-        live_leases: status.live_leases,
-        log_entries_written: status.log_entries_written,
-        log_flushes: status.log_flushes,
-        members: members.collect(),
-        ready: status.readiness.is_ok(),
-        reason: status.readiness.err(),
-    }
+    Json(edge.service.status())
 }

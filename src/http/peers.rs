@@ -21,7 +21,7 @@ use uuid::Uuid;
 use super::connections::OncePerMinute;
 use crate::codec;
 use crate::consensus::{Consensus, RaftAnswer, Unanswered};
-use crate::peer::{ClusterSecret, ForwardedAsk, PROTOCOL, PeerIdentity, SnapshotHead, header, path};
+use crate::peer::{ClusterSecret, ForwardedOperation, PROTOCOL, PeerIdentity, SnapshotHead, header, path};
 use crate::service::RoomService;
 use crate::storage::IncomingSnapshot;
 
@@ -165,30 +165,30 @@ async fn identity(State(context): State<PeerContext>) -> Result<Response, Refuse
 }
 
 async fn append(State(context): State<PeerContext>, body: Bytes) -> Result<Response, Refused> {
-    answer(context.consensus.receive_append(read(&body)?).await)
+    answer(context.consensus.inbox().append(read(&body)?).await)
 }
 
 async fn vote(State(context): State<PeerContext>, body: Bytes) -> Result<Response, Refused> {
-    answer(context.consensus.receive_vote(read(&body)?).await)
+    answer(context.consensus.inbox().vote(read(&body)?).await)
 }
 
 async fn pre_vote(State(context): State<PeerContext>, body: Bytes) -> Result<Response, Refused> {
-    answer(context.consensus.receive_pre_vote(read(&body)?).await)
+    answer(context.consensus.inbox().pre_vote(read(&body)?).await)
 }
 
 async fn transfer(State(context): State<PeerContext>, body: Bytes) -> Result<Response, Refused> {
-    answer(context.consensus.receive_transfer(read(&body)?).await)
+    answer(context.consensus.inbox().transfer(read(&body)?).await)
 }
 
 async fn forward(State(context): State<PeerContext>, body: Bytes) -> Result<Response, Refused> {
-    let asks: Vec<ForwardedAsk> = read(&body)?;
-    framed(&context.service.decide_for_peer(asks).await)
+    let operations: Vec<ForwardedOperation> = read(&body)?;
+    framed(&context.service.decider().decide_for_peer(operations).await)
 }
 
 async fn snapshot(State(context): State<PeerContext>, body: Body) -> Result<Response, Refused> {
-    let incoming = context.consensus.begin_snapshot().await.map_err(|error| broken(&error))?;
+    let incoming = context.consensus.inbox().begin_snapshot().await.map_err(|error| broken(&error))?;
     let (head, incoming) = receive_snapshot(body, incoming).await?;
-    answer(context.consensus.receive_snapshot(head, incoming).await)
+    answer(context.consensus.inbox().install_snapshot(head, incoming).await)
 }
 
 fn broken(error: &dyn std::fmt::Display) -> Refused {
@@ -226,7 +226,7 @@ async fn receive_snapshot(
 fn answer<T: Serialize>(answer: RaftAnswer<T>) -> Result<Response, Refused> {
     match answer {
         Ok(answer) => framed(&answer),
-        Err(error @ Unanswered::SnapshotRefused(_)) => Err(Refused(StatusCode::BAD_REQUEST, error.to_string())),
+        Err(error @ Unanswered::SnapshotRejected(_)) => Err(Refused(StatusCode::BAD_REQUEST, error.to_string())),
         Err(error) => Err(Refused(StatusCode::SERVICE_UNAVAILABLE, error.to_string())),
     }
 }

@@ -19,7 +19,7 @@ use super::openapi::{
 };
 use crate::domain::RoomId;
 use crate::random::random_bytes;
-use crate::service::{self, CampaignAnswer, Decided, Holding, LeaseSecret};
+use crate::service::{self, CampaignAnswer, Holding, LeaseSecret};
 use crate::wire::{
     CampaignRequest, CampaignResponse, Follower, LeaderToken, RenewRequest, ResignRequest, Resigned, ResignedStatus,
     RoomCreated, RoomStatus, Won,
@@ -99,14 +99,9 @@ pub async fn renew(
     JsonBytes(body, _place): JsonBytes,
 ) -> Result<Response, HttpError> {
     let request = RenewRequest::from_json(&body)?;
-    let request = service::RenewRequest {
-        room: room.clone(),
-        secret: LeaseSecret::from_text(request.leader_token.expose_text())?,
-        lease_duration: request.ttl_seconds,
-        metadata: request.metadata,
-    };
-    let Decided { answer: holding, decided_by } = edge.service.renew(request).await?;
-    Ok(answer(&decided_by, won(room, &holding)?))
+    let secret = LeaseSecret::from_text(request.leader_token.expose_text())?;
+    let decided = edge.service.renew(room.clone(), secret, request.ttl_seconds, request.metadata).await?;
+    Ok(answer(&decided.decided_by, won(room, &decided.answer)?))
 }
 
 /// Step down. The room is vacant the moment this is answered.
@@ -128,7 +123,7 @@ pub async fn resign(
 ) -> Result<Response, HttpError> {
     let request = ResignRequest::from_json(&body)?;
     let secret = LeaseSecret::from_text(request.leader_token.expose_text())?;
-    let decided = edge.service.resign(service::ResignRequest { room: room.clone(), secret }).await?;
+    let decided = edge.service.resign(room.clone(), &secret).await?;
     let resigned = Resigned { election_id: room, status: ResignedStatus::Vacant, previous_term: decided.answer };
     Ok(answer(&decided.decided_by, resigned))
 }

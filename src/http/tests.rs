@@ -15,7 +15,7 @@ use tower::ServiceExt;
 
 use super::*;
 use crate::clock::SystemClock;
-use crate::consensus::{Consensus, ConsensusSettings, Founding, Parts};
+use crate::consensus::{self, Consensus, ConsensusSettings, Founding, Parts};
 use crate::peer::{HttpCarrier, Transport};
 use crate::raft_types::Node;
 use crate::random::SystemRandom;
@@ -61,7 +61,7 @@ async fn start_consensus() -> (Consensus, Transport, tempfile::TempDir) {
         snapshot_every: 10_000,
         log_entries_kept: 20_000,
     };
-    (Consensus::start(parts, consensus_settings).await.unwrap(), transport, folder)
+    (consensus::start(parts, consensus_settings).await.unwrap(), transport, folder)
 }
 
 /// The service of a cluster of one that is founded and ready, and the folder of its files.

@@ -1,4 +1,4 @@
-//! Bytes to a peer and back, by a deadline.
+//! Bytes to a peer and back, within a timeout.
 
 use std::time::Duration;
 
@@ -6,60 +6,56 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use reqwest::header::HeaderMap;
 
+use super::error::PeerError;
+
 /// One request to a peer.
 #[derive(Debug)]
 pub struct Parcel {
     /// `host:port` of its peer listener.
     pub address: String,
-    /// Where on it.
+    /// Path of the URL.
     pub path: String,
-    /// What is said beside the body.
+    /// Headers.
     pub headers: HeaderMap,
-    /// The content, of any length.
+    /// Body, of any length.
     pub body: reqwest::Body,
-    /// How long all of it may take.
+    /// Timeout for request and answer together.
     pub timeout: Duration,
 }
 
-/// A whole answer.
+/// A complete answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivered {
     /// HTTP status.
     pub status: u16,
-    /// All of its body.
+    /// The whole body.
     pub body: Vec<u8>,
 }
 
-/// Why there is no whole answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CarryFailure {
-    /// No connection: the request was certainly not delivered.
-    Unreachable(String),
-    /// Sent, at least in part.
-    NoAnswer(String),
-}
-
-/// Carries requests to peers. A simulation has one for its own network.
+/// Carries requests to peers. The simulation has another implementation, for its own network.
 pub trait Carrier: Send + Sync + 'static {
-    /// Posts one, and waits for the answer.
-    fn post(&self, parcel: Parcel) -> BoxFuture<'static, Result<Delivered, CarryFailure>>;
+    /// Posts a request and waits for the answer.
+    ///
+    /// # Errors
+    /// `Unreachable` if there was no connection, `NoAnswer` if there was one.
+    fn post(&self, parcel: Parcel) -> BoxFuture<'static, Result<Delivered, PeerError>>;
 }
 
-/// Carries by HTTP; connections are kept and shared.
+/// Carries requests over HTTP. Connections are kept and shared.
 pub struct HttpCarrier {
     http: reqwest::Client,
 }
 
 impl HttpCarrier {
-    /// Outlasts a lost packet or two, and is short against a raft election.
+    /// Longer than the loss of a packet or two, and short compared with a raft election.
     const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
-    /// Closes a connection before a firewall forgets it silently.
+    /// An idle connection is closed before a firewall would forget it silently.
     const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
     /// A carrier without connections yet.
     ///
     /// # Errors
-    /// If the machine lacks what an HTTP client needs.
+    /// If the HTTP client cannot be set up on this machine.
     pub fn new() -> std::io::Result<Self> {
         let http = reqwest::Client::builder()
             .connect_timeout(Self::CONNECT_TIMEOUT)
@@ -73,7 +69,7 @@ impl HttpCarrier {
 }
 
 impl Carrier for HttpCarrier {
-    fn post(&self, parcel: Parcel) -> BoxFuture<'static, Result<Delivered, CarryFailure>> {
+    fn post(&self, parcel: Parcel) -> BoxFuture<'static, Result<Delivered, PeerError>> {
         let Parcel { address, path, headers, body, timeout } = parcel;
         let request = self.http.post(format!("http://{address}{path}")).headers(headers).body(body).timeout(timeout);
         async move {
@@ -81,17 +77,21 @@ impl Carrier for HttpCarrier {
             let status = response.status().as_u16();
             Ok(Delivered { status, body: response.bytes().await?.into() })
         }
-        .map(|answered| answered.map_err(|error| failure(&error)))
+        .map(|answered| answered.map_err(|error| failure(address, &error)))
         .boxed()
     }
 }
 
-fn failure(error: &reqwest::Error) -> CarryFailure {
-    // The innermost cause says what happened; the outer ones only that something did.
+fn failure(address: String, error: &reqwest::Error) -> PeerError {
+    // The innermost cause says what happened. The others only say that something did.
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;
     }
     let reason = cause.to_string();
-    if error.is_connect() { CarryFailure::Unreachable(reason) } else { CarryFailure::NoAnswer(reason) }
+    if error.is_connect() {
+        PeerError::Unreachable { address, reason }
+    } else {
+        PeerError::NoAnswer { address, reason }
+    }
 }

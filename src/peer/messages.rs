@@ -1,68 +1,57 @@
-//! What nodes say to each other, beside openraft's own messages.
+//! The messages between nodes, except openraft's own.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::domain::{Ask, Outcome};
+use crate::domain::{Operation, Outcome};
 use crate::raft_types::{NodeId, SnapshotMeta, Vote};
 
-/// The version of everything in this module and of openraft's messages. Nodes of different versions refuse
-/// each other with a clear reason rather than misread each other.
-pub const PROTOCOL: u32 = 1;
+/// The version of all messages between nodes, openraft's included. A node rejects a peer of another version with a
+/// clear reason, so that no message is misread.
+pub const PROTOCOL: u32 = 2;
 
 /// Paths on the peer listener.
 pub mod path {
-    /// Who are you? Answered without a cluster id, since it is how nodes find each other.
+    /// Asks a node who it is. Needs no cluster id, because nodes find each other by it.
     pub const IDENTITY: &str = "/peer/v1/identity";
     /// Raft's AppendEntries.
     pub const APPEND: &str = "/peer/v1/append";
     /// Raft's RequestVote.
     pub const VOTE: &str = "/peer/v1/vote";
-    /// Would you vote for me?
+    /// Raft's PreVote: asks for a vote without a new raft term.
     pub const PRE_VOTE: &str = "/peer/v1/pre-vote";
     /// Raft's InstallSnapshot.
     pub const SNAPSHOT: &str = "/peer/v1/snapshot";
-    /// Take over as raft leader.
+    /// Asks a node to take over as raft leader.
     pub const TRANSFER: &str = "/peer/v1/transfer";
-    /// Decide these for me.
+    /// Asks the raft leader to decide operations.
     pub const FORWARD: &str = "/peer/v1/forward";
 }
 
-/// Names of the headers of a peer request.
+/// Names of the headers of a request between nodes.
 pub mod header {
     /// See [`super::PROTOCOL`].
     pub const PROTOCOL: &str = "x-quorate-protocol";
-    /// The cluster that the sender belongs to.
+    /// The sender's cluster.
     pub const CLUSTER: &str = "x-quorate-cluster";
     /// The sender's node id.
     pub const FROM: &str = "x-quorate-from";
-    /// The node id that is meant to get it.
+    /// The node id of the intended receiver.
     pub const TO: &str = "x-quorate-to";
 }
 
-/// Those headers, read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Headers {
-    /// The cluster that the sender belongs to.
-    pub cluster_id: Uuid,
-    /// The sender.
-    pub from: NodeId,
-    /// Who is meant.
-    pub to: NodeId,
-}
-
-/// What a node says about itself to one that knows the cluster secret.
+/// A node's description of itself, for a node that knows the cluster secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeerIdentity {
     /// Its label.
     pub name: String,
     /// Its id.
     pub node_id: NodeId,
-    /// Its cluster, if it belongs to one.
+    /// Its cluster, if it has one.
     pub cluster_id: Option<Uuid>,
     /// Whether its log is empty.
     pub is_empty: bool,
-    /// The names that it was told to expect, sorted.
+    /// The names of its `--peers`, sorted.
     pub expected_names: Vec<String>,
     /// URL of its client listener.
     pub client_url: String,
@@ -70,34 +59,35 @@ pub struct PeerIdentity {
     pub version: String,
 }
 
-/// A caller's question on its way to the raft leader.
+/// A caller's operation on its way to the raft leader.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ForwardedAsk {
-    /// The question.
-    pub ask: Ask,
-    /// How long its caller will still be there.
+pub struct ForwardedOperation {
+    /// The operation.
+    pub operation: Operation,
+    /// Milliseconds until its caller stops waiting.
     pub remaining_ms: u64,
 }
 
-/// The raft leader's answer, or why there is none.
-pub type Decision = Result<Outcome, AskFailure>;
+/// The outcome of an operation, or the reason why there is none.
+pub type Decision = Result<Outcome, Undecided>;
 
-/// Why the node that was asked decided nothing.
+/// Why an operation or a command has no outcome. The two cases are never mixed, all the way to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-pub enum AskFailure {
-    /// It isn't raft leader, or not yet ready as such. Nothing was proposed.
-    #[error("not decided: this node is not a ready raft leader")]
-    NotDecided,
-    /// It proposed, and doesn't know what came of it.
-    #[error("the outcome is unknown")]
+pub enum Undecided {
+    /// The node is not raft leader, is not ready as one, or cannot reach its quorum. Nothing was proposed, and
+    /// nothing will be.
+    #[error("nothing was proposed: the node is not a ready raft leader")]
+    NothingProposed,
+    /// It was proposed. It may be committed already, may be committed later, or never.
+    #[error("proposed, but the outcome is unknown")]
     OutcomeUnknown,
 }
 
-/// What precedes the bytes of a snapshot.
+/// The message before the bytes of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotHead {
     /// The raft leader's vote.
     pub vote: Vote,
-    /// What the snapshot covers.
+    /// The last entry and the members that the snapshot covers.
     pub meta: SnapshotMeta,
 }

@@ -1,99 +1,26 @@
-//! What goes to a peer with each request, and what its answer means.
+//! A request to a peer and its answer: headers, encoding, and the meaning of the status.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use hmac::{Hmac, KeyInit, Mac};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
-use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sha2::Sha256;
-use subtle::ConstantTimeEq;
 use uuid::Uuid;
 
-use super::carrier::{Carrier, CarryFailure, Delivered, Parcel};
+use super::carrier::{Carrier, Delivered, Parcel};
+use super::error::PeerError;
 use super::messages::{PROTOCOL, header};
+use super::secret::ClusterSecret;
 use crate::codec;
 use crate::raft_types::NodeId;
 
-/// Why a peer gave no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum PeerError {
-    /// No connection: the request was certainly not delivered.
-    #[error("peer {address} cannot be reached: {reason}")]
-    Unreachable {
-        /// Whom we called.
-        address: String,
-        /// What went wrong.
-        reason: String,
-    },
-    /// Sent, at least in part, and not answered in time or in full: the peer may have acted on it.
-    #[error("peer {address} did not answer: {reason}")]
-    NoAnswer {
-        /// Whom we called.
-        address: String,
-        /// What went wrong.
-        reason: String,
-    },
-    /// The peer turned the request down before it acted on it.
-    #[error("peer {address} refused with status {status}: {reason}")]
-    Refused {
-        /// Whom we called.
-        address: String,
-        /// HTTP status.
-        status: u16,
-        /// What it said.
-        reason: String,
-    },
-    /// The request was too large to encode, or the answer was not what we expected.
-    #[error("peer {address}: {reason}")]
-    Malformed {
-        /// Whom we called.
-        address: String,
-        /// What went wrong.
-        reason: String,
-    },
-}
-
-impl PeerError {
-    /// Whether the peer certainly did nothing.
-    pub fn certainly_not_delivered(&self) -> bool {
-        matches!(self, PeerError::Unreachable { .. } | PeerError::Refused { .. })
-    }
-}
-
-/// What nodes of one cluster share. It is never sent: a keyed hash of a fixed text proves that one knows it.
-#[derive(Clone)]
-pub struct ClusterSecret(SecretString);
-
-impl ClusterSecret {
-    /// A secret from the operator.
-    pub fn new(text: SecretString) -> Self {
-        Self(text)
-    }
-
-    fn proof(&self) -> String {
-        let mut mac =
-            Hmac::<Sha256>::new_from_slice(self.0.expose_secret().as_bytes()).expect("HMAC takes a key of any length");
-        mac.update(b"quorate peer request 1");
-        let bytes: [u8; 32] = mac.finalize().into_bytes().into();
-        format!("Bearer {}", bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
-    }
-
-    /// Whether an `Authorization` header proves knowledge of the secret, in a time that doesn't depend on how
-    /// much of it is right.
-    pub fn is_proven_by(&self, authorization: Option<&[u8]>) -> bool {
-        authorization.is_some_and(|given| self.proof().as_bytes().ct_eq(given).into())
-    }
-}
-
-/// On whose behalf requests are sent.
+/// The sender of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Sender {
     /// This node.
     pub node_id: NodeId,
-    /// Its cluster; none yet while a cluster is being founded.
+    /// Its cluster. `None` while the cluster is being founded.
     pub cluster_id: Option<Uuid>,
 }
 
@@ -105,7 +32,7 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// A transport that proves knowledge of the secret, if there is one.
+    /// A transport. If there is a cluster secret, its requests carry a proof of it.
     pub fn new(carrier: Arc<dyn Carrier>, secret: Option<&ClusterSecret>) -> Result<Self, PeerError> {
         let proof = match secret {
             Some(secret) => {
@@ -133,7 +60,7 @@ impl Transport {
         self.send(address, path, sender, Some(to), body.into(), timeout).await
     }
 
-    /// Asks a node whose id isn't known yet.
+    /// Asks a node whose id is not known yet.
     pub async fn ask_identity<Response: DeserializeOwned>(
         &self,
         address: &str,
@@ -168,13 +95,10 @@ impl Transport {
             headers.insert(AUTHORIZATION, proof.clone());
         }
         let parcel = Parcel { address: address.to_owned(), path: path.to_owned(), headers, body, timeout };
-        let Delivered { status, body } = self.carrier.post(parcel).await.map_err(|failure| match failure {
-            CarryFailure::Unreachable(reason) => PeerError::Unreachable { address: address.into(), reason },
-            CarryFailure::NoAnswer(reason) => PeerError::NoAnswer { address: address.into(), reason },
-        })?;
+        let Delivered { status, body } = self.carrier.post(parcel).await?;
         if !(200..300).contains(&status) {
             let reason = String::from_utf8_lossy(&body[..body.len().min(300)]).into_owned();
-            return Err(PeerError::Refused { address: address.into(), status, reason });
+            return Err(PeerError::Rejected { address: address.into(), status, reason });
         }
         codec::decode(&body).map_err(|error| malformed(address, &error))
     }
@@ -183,6 +107,3 @@ impl Transport {
 fn malformed(address: &str, error: &codec::CodecError) -> PeerError {
     PeerError::Malformed { address: address.into(), reason: error.to_string() }
 }
-
-#[cfg(test)]
-mod tests;

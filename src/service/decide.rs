@@ -1,62 +1,95 @@
-//! From a question to its answer: decided here by the raft leader, or sent to it, and tried again while the
-//! request has time.
+//! From an operation to its outcome: decided here if this node is raft leader, forwarded to the raft leader if not, and
+//! tried again until the deadline.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{AskFailure, Decision, RoomService, ServiceError};
-use crate::consensus::{ProposeError, RaftLeader};
-use crate::domain::{Ask, Judgement, Outcome};
+use super::error::ServiceError;
+use super::forward::Forwarder;
+use super::settings::ServiceSettings;
+use crate::consensus::{Consensus, RaftLeader};
+use crate::domain::{Change, Command, Judgement, Operation, Outcome, RoomId};
+use crate::peer::{Decision, ForwardedOperation, Transport, Undecided};
 
-/// The first pause before another try. A new raft leader refuses writes for a few milliseconds.
+/// The first pause before a retry. A new raft leader rejects writes for a few milliseconds.
 const RETRY_FIRST: Duration = Duration::from_millis(5);
 /// The longest such pause.
 const RETRY_MAX: Duration = Duration::from_millis(100);
-/// What a client is told to wait when there is no raft leader: about one raft election.
+/// The advice to clients when there is no raft leader: about the time of a raft election.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// An answer, and how it came about.
-pub struct Submitted {
-    /// The answer.
-    pub outcome: Outcome,
-    /// Name of the node that decided.
+/// A decision, and how it came about.
+#[derive(Debug, Clone)]
+pub struct Decided<T> {
+    /// The outcome, or the service's answer that follows from it.
+    pub answer: T,
+    /// Name of the node that decided: the raft leader, or this node for a local read.
     pub decided_by: String,
-    /// Whether an earlier try of the same request may have been committed as well.
+    /// An earlier try of the same operation may have been committed as well.
     pub maybe_done_before: bool,
 }
 
-impl RoomService {
-    /// Gets a question decided, wherever the raft leader is, within `time`.
+impl<T> Decided<T> {
+    /// The same decision with the answer that follows from this one.
     ///
-    /// A try whose outcome is unknown is repeated. That is safe: a grant is recognised by its nonce or key, a
-    /// renewal changes nothing the second time, and a resignation that finds its lease gone says so.
-    pub async fn submit(&self, ask: Ask, time: Duration) -> Result<Submitted, ServiceError> {
+    /// # Errors
+    /// The error of `follow`.
+    pub fn try_map<U, E>(self, follow: impl FnOnce(T) -> Result<U, E>) -> Result<Decided<U>, E> {
+        let Self { answer, decided_by, maybe_done_before } = self;
+        Ok(Decided { answer: follow(answer)?, decided_by, maybe_done_before })
+    }
+}
+
+/// Decides operations, wherever the raft leader is. Cheap to clone.
+#[derive(Clone)]
+pub struct Decider {
+    consensus: Consensus,
+    forwarder: Forwarder,
+    settings: ServiceSettings,
+}
+
+impl Decider {
+    /// The decider of one node.
+    pub fn new(consensus: Consensus, transport: Transport, settings: ServiceSettings) -> Self {
+        let forwarder = Forwarder::new(transport, consensus.clone());
+        Self { consensus, forwarder, settings }
+    }
+
+    /// Gets an operation decided within `time`, wherever the raft leader is.
+    ///
+    /// A try with an unknown outcome is repeated. That is safe: a grant is recognised by its nonce or key, a renewal
+    /// changes nothing the second time, and a resignation that finds its lease gone says so.
+    ///
+    /// # Errors
+    /// `Unavailable` if no try can have changed anything, `OutcomeUnknown` otherwise.
+    pub async fn submit(&self, operation: Operation, time: Duration) -> Result<Decided<Outcome>, ServiceError> {
         let deadline = Instant::now() + time;
         let mut maybe_done_before = false;
         let mut pause = RETRY_FIRST;
         let mut reason = "no raft leader is known";
         loop {
             let (decision, decided_by) = match self.consensus.raft_leader() {
-                None => (Err(AskFailure::NotDecided), None),
+                None => (Err(Undecided::NothingProposed), None),
                 Some(RaftLeader::Me) => {
                     reason = "this raft leader cannot reach its quorum";
-                    (self.decide(&ask, deadline).await, Some(self.name().to_owned()))
+                    let name = self.consensus.local().node().name.clone();
+                    (self.decide(&operation, deadline).await, Some(name))
                 }
                 Some(RaftLeader::Other(id, node)) => {
                     reason = "the raft leader did not answer";
                     let name = node.name.clone();
-                    (self.forwarder.forward(id, node, ask.clone(), deadline).await, Some(name))
+                    (self.forwarder.forward(id, node, operation.clone(), deadline).await, Some(name))
                 }
             };
             match decision {
                 Ok(outcome) => {
                     let decided_by = decided_by.unwrap_or_default();
-                    return Ok(Submitted { outcome, decided_by, maybe_done_before });
+                    return Ok(Decided { answer: outcome, decided_by, maybe_done_before });
                 }
-                // A question changes nothing, however often it is asked.
-                Err(AskFailure::OutcomeUnknown) => maybe_done_before |= !matches!(ask, Ask::View(_)),
-                Err(AskFailure::NotDecided) => {}
+                // A view changes nothing, however often it is repeated.
+                Err(Undecided::OutcomeUnknown) => maybe_done_before |= matches!(operation, Operation::Change(_)),
+                Err(Undecided::NothingProposed) => {}
             }
             if Instant::now() + pause >= deadline {
                 return Err(if maybe_done_before {
@@ -70,28 +103,44 @@ impl RoomService {
         }
     }
 
-    /// Decides a question on this node, if it is raft leader.
-    ///
-    /// It judges first: what would change nothing is answered after a read barrier, without a log entry. What
-    /// may change something goes through the log.
-    pub async fn decide(&self, ask: &Ask, deadline: Instant) -> Decision {
-        let judge = || self.consensus.judge(ask, self.limits()).ok_or(AskFailure::NotDecided);
-        let proposal = match judge()? {
-            Judgement::Changes(proposal) => proposal,
-            Judgement::Answer(_) => {
-                self.consensus.read_barrier(deadline).await.map_err(|_| AskFailure::NotDecided)?;
-                // The state that was judged may have been out of date; after the barrier it is not.
-                match judge()? {
-                    Judgement::Changes(proposal) => proposal,
-                    Judgement::Answer(outcome) => return Ok(outcome),
-                }
+    /// Decides the operations of a peer, if this node is raft leader. It never forwards them.
+    pub async fn decide_for_peer(&self, operations: Vec<ForwardedOperation>) -> Vec<Decision> {
+        let now = Instant::now();
+        let decisions = operations.into_iter().map(|ForwardedOperation { operation, remaining_ms }| async move {
+            let remaining = Duration::from_millis(remaining_ms).min(self.settings.request_deadline);
+            self.decide(&operation, now + remaining).await
+        });
+        futures::future::join_all(decisions).await
+    }
+
+    /// Decides an operation on this node, if it is raft leader.
+    async fn decide(&self, operation: &Operation, deadline: Instant) -> Decision {
+        match operation {
+            Operation::View(room) => self.view(room, deadline).await,
+            Operation::Change(change) => self.change(change, deadline).await,
+        }
+    }
+
+    async fn view(&self, room: &RoomId, deadline: Instant) -> Decision {
+        self.consensus.read_barrier(deadline).await?;
+        self.consensus.view(room).map(Outcome::Viewed).ok_or(Undecided::NothingProposed)
+    }
+
+    /// Judges first. A change without effect is answered after a read barrier, without a log entry. Every other one
+    /// goes through the log.
+    async fn change(&self, change: &Change, deadline: Instant) -> Decision {
+        if let Judgement::Answer(_) = self.judge(change)? {
+            // The judged state may have been out of date. After the barrier it is not, so the change is judged again.
+            self.consensus.read_barrier(deadline).await?;
+            if let Judgement::Answer(outcome) = self.judge(change)? {
+                return Ok(outcome);
             }
-        };
+        }
         let live_leases_max = self.settings.live_leases_max;
-        let proposed = self.consensus.propose(|stamp| proposal.stamped(stamp, live_leases_max), deadline).await;
-        proposed.map_err(|error| match error {
-            ProposeError::NotProposed => AskFailure::NotDecided,
-            ProposeError::OutcomeUnknown => AskFailure::OutcomeUnknown,
-        })
+        self.consensus.propose(|stamp| Command::stamped(change.clone(), stamp, live_leases_max), deadline).await
+    }
+
+    fn judge(&self, change: &Change) -> Result<Judgement, Undecided> {
+        self.consensus.judge(change, self.settings.limits()).ok_or(Undecided::NothingProposed)
     }
 }

@@ -1,31 +1,29 @@
-//! Why a request got no answer from the rules.
+//! Failures of a request to the service.
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-/// What the caller of the service has to know about a failure. It travels between nodes as well.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+/// Why a request failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServiceError {
-    /// The secret is not that of the room's lease. Only ever said after a linearizable look: a holder takes it
-    /// as proof that it has lost.
+    /// The secret does not belong to the room's current lease. This is said only after a linearizable read, because a
+    /// holder takes it as proof that it has lost its lease.
     #[error("the lease is not current")]
     NotHolder,
-    /// As many leases live as may.
+    /// The cluster has as many live leases as it may have.
     #[error("live leases are at the configured maximum")]
     CapacityReached {
-        /// When a lease could have ended.
+        /// The time until the next lease could end.
         retry_after: Duration,
     },
     /// Nothing was changed, and nothing will be.
     #[error("unavailable: {reason}")]
     Unavailable {
-        /// Why, for people.
+        /// The reason, for people.
         reason: String,
-        /// When it may be worth asking again.
+        /// The time after which a retry makes sense.
         retry_after: Duration,
     },
-    /// The command may have been committed, may yet be, or may never be.
+    /// The command may be committed already, may be committed later, or never.
     #[error("the outcome is unknown")]
     OutcomeUnknown,
 }

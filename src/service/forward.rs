@@ -1,8 +1,8 @@
-//! Carries questions to the raft leader: those that wait at a node travel together, a few requests at a time.
+//! Carries operations to the raft leader. Operations that wait at this node travel together, in a few requests at a time.
 //!
-//! Each raft leader has a line of its own. One that hangs takes all places of its own line, and none of the next raft
-//! leader's, which is asked as soon as this node knows of it: then nothing more is sent to the last one, and what is
-//! under way to it is given up. Its outcome is unknown; that of a question which was never sent is not.
+//! Each raft leader has its own queue and its own in-flight limit, so one that hangs cannot delay the next. When another
+//! node becomes raft leader, operations that were not sent yet fail as "nothing proposed". Operations that were sent get
+//! a little time for their answers, and then fail as "outcome unknown".
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,89 +14,86 @@ use parking_lot::Mutex;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::{AskFailure, Decision, ForwardedAsk, Transport};
 use crate::consensus::Consensus;
-use crate::domain::{Ask, millis};
-use crate::peer::path;
+use crate::domain::{Operation, millis};
+use crate::peer::{Decision, ForwardedOperation, Transport, Undecided, path};
 use crate::raft_types::{Node, NodeId};
 
-/// How many questions one request carries.
+/// One request carries at most this many operations.
 const BATCH_MAX: usize = 256;
-/// How many requests are under way to one node. More of them make smaller batches, fewer make longer waits.
+/// At most this many requests to one node are in flight. With more the batches would be smaller, with fewer the waits
+/// longer.
 const IN_FLIGHT_MAX: usize = 8;
-/// How many questions may wait for one node. Each is a request that is already admitted.
-const WAITING_MAX: usize = 65_536;
-/// How long the way there and back may take beyond the questions' own time.
+/// At most this many operations wait for one node. Each one is a request that was admitted already.
+const QUEUED_MAX: usize = 65_536;
+/// The time for the way there and back, in addition to the operations' own time.
 const TRAVEL_TIME: Duration = Duration::from_millis(100);
-/// How long a node that isn't raft leader any more may take to answer what it was asked before. One that has handed over
-/// does so at once, and its answer spares its callers an unknown outcome.
+/// A node that is raft leader no longer gets this long to answer earlier operations. After a hand-over it answers at
+/// once, and that saves its callers an unknown outcome.
 const LAST_ANSWERS: Duration = Duration::from_millis(250);
 
-struct Waiting {
+struct Queued {
     node: Node,
-    ask: Ask,
+    operation: Operation,
     deadline: Instant,
     caller: oneshot::Sender<Decision>,
-    /// Set by whoever comes first: the line, which then sends the question, or the caller, whose time is over.
+    /// Set by the first of two: the queue when it sends the operation, or the caller when its time is over.
     taken: Arc<AtomicBool>,
 }
 
-/// See the module. Cheap to clone; its tasks end with the last clone.
+/// Carries operations to the raft leader. Cheap to clone. Its tasks end with the last clone.
 #[derive(Clone)]
 pub struct Forwarder {
     transport: Transport,
     consensus: Consensus,
-    lines: Arc<Mutex<BTreeMap<NodeId, mpsc::Sender<Waiting>>>>,
+    queues: Arc<Mutex<BTreeMap<NodeId, mpsc::Sender<Queued>>>>,
 }
 
 impl Forwarder {
-    /// A forwarder without lines yet.
+    /// A forwarder without queues yet.
     pub fn new(transport: Transport, consensus: Consensus) -> Self {
-        Self { transport, consensus, lines: Arc::default() }
+        Self { transport, consensus, queues: Arc::default() }
     }
 
-    /// Has a question decided by the node `to`.
-    pub async fn forward(&self, to: NodeId, node: Node, ask: Ask, deadline: Instant) -> Decision {
+    /// Has an operation decided by the node `to`.
+    pub async fn forward(&self, to: NodeId, node: Node, operation: Operation, deadline: Instant) -> Decision {
         let (caller, decision) = oneshot::channel();
         let taken = Arc::new(AtomicBool::new(false));
-        let waiting = Waiting { node, ask, deadline, caller, taken: taken.clone() };
-        let line = self.line_to(to);
+        let queued = Queued { node, operation, deadline, caller, taken: taken.clone() };
+        let queue = self.queue_to(to);
         let decided = async {
-            line.send(waiting).await.ok()?;
+            queue.send(queued).await.ok()?;
             decision.await.ok()
         };
         match tokio::time::timeout_at(deadline, decided).await {
             Ok(Some(decision)) => decision,
-            Ok(None) | Err(_) if taken.swap(true, Ordering::AcqRel) => Err(AskFailure::OutcomeUnknown),
-            // It has not been sent, and will not be.
-            Ok(None) | Err(_) => Err(AskFailure::NotDecided),
+            Ok(None) | Err(_) if taken.swap(true, Ordering::AcqRel) => Err(Undecided::OutcomeUnknown),
+            // It was not sent, and will not be.
+            Ok(None) | Err(_) => Err(Undecided::NothingProposed),
         }
     }
 
-    fn line_to(&self, to: NodeId) -> mpsc::Sender<Waiting> {
-        let mut lines = self.lines.lock();
+    fn queue_to(&self, to: NodeId) -> mpsc::Sender<Queued> {
         let start = || {
-            let (queue, waiting) = mpsc::channel(WAITING_MAX);
-            tokio::spawn(serve_line(self.transport.clone(), self.consensus.clone(), to, waiting));
+            let (queue, queued) = mpsc::channel(QUEUED_MAX);
+            tokio::spawn(serve_queue(self.transport.clone(), self.consensus.clone(), to, queued));
             queue
         };
-        lines.entry(to).or_insert_with(start).clone()
+        self.queues.lock().entry(to).or_insert_with(start).clone()
     }
 }
 
-async fn serve_line(transport: Transport, consensus: Consensus, to: NodeId, mut waiting: mpsc::Receiver<Waiting>) {
+async fn serve_queue(transport: Transport, consensus: Consensus, to: NodeId, mut queued: mpsc::Receiver<Queued>) {
     let in_flight = Arc::new(Semaphore::new(IN_FLIGHT_MAX));
     loop {
-        // A place first, then whoever waits by then: so batches grow with the load.
+        // First a place in flight, then all operations that wait by then. So batches grow with the load.
         let Ok(place) = in_flight.clone().acquire_owned().await else { return };
         let mut batch = Vec::new();
-        if waiting.recv_many(&mut batch, BATCH_MAX).await == 0 {
+        if queued.recv_many(&mut batch, BATCH_MAX).await == 0 {
             return;
         }
         if consensus.superseded(to).now_or_never().is_some() {
-            for waiting in batch {
-                let _ = waiting.caller.send(Err(AskFailure::NotDecided));
-            }
+            answer_all(batch, Undecided::NothingProposed);
             continue;
         }
         let (transport, consensus) = (transport.clone(), consensus.clone());
@@ -107,49 +104,55 @@ async fn serve_line(transport: Transport, consensus: Consensus, to: NodeId, mut 
     }
 }
 
-async fn send(transport: &Transport, consensus: &Consensus, to: NodeId, batch: Vec<Waiting>) {
+async fn send(transport: &Transport, consensus: &Consensus, to: NodeId, batch: Vec<Queued>) {
     let now = Instant::now();
-    // Who has given up meanwhile is not asked for any more: no lease is granted to a caller long gone.
-    let batch: Vec<Waiting> = batch
+    // An operation whose caller has given up is not sent, so that no lease is granted to a caller long gone.
+    let batch: Vec<Queued> = batch
         .into_iter()
-        .filter(|waiting| waiting.deadline > now && !waiting.caller.is_closed())
-        .filter(|waiting| !waiting.taken.swap(true, Ordering::AcqRel))
+        .filter(|queued| queued.deadline > now && !queued.caller.is_closed())
+        .filter(|queued| !queued.taken.swap(true, Ordering::AcqRel))
         .collect();
-    let Some(latest) = batch.iter().map(|waiting| waiting.deadline).max() else { return };
-    let asks: Vec<ForwardedAsk> = batch
-        .iter()
-        .map(|waiting| ForwardedAsk { ask: waiting.ask.clone(), remaining_ms: millis(waiting.deadline - now) })
-        .collect();
+    let Some(latest) = batch.iter().map(|queued| queued.deadline).max() else { return };
+    let forwarded = |queued: &Queued| ForwardedOperation {
+        operation: queued.operation.clone(),
+        remaining_ms: millis(queued.deadline - now),
+    };
+    let operations: Vec<_> = batch.iter().map(forwarded).collect();
+    let (address, sender) = (&batch[0].node.peer_address, consensus.local().sender());
     let timeout = latest - now + TRAVEL_TIME;
-    let sender = consensus.local().sender();
     let given_up = async {
         consensus.superseded(to).await;
         tokio::time::sleep(LAST_ANSWERS).await;
     };
     let answer: Option<Result<Vec<Decision>, _>> = tokio::select! {
         biased;
-        answer = transport.call(&batch[0].node.peer_address, path::FORWARD, sender, to, &asks, timeout) => Some(answer),
+        answer = transport.call(address, path::FORWARD, sender, to, &operations, timeout) => Some(answer),
         () = given_up => None,
     };
     match answer {
         Some(Ok(decisions)) if decisions.len() == batch.len() => {
-            for (waiting, decision) in batch.into_iter().zip(decisions) {
-                let _ = waiting.caller.send(decision);
+            for (queued, decision) in batch.into_iter().zip(decisions) {
+                let _ = queued.caller.send(decision);
             }
         }
-        other => {
-            let failure = match &other {
-                Some(Err(error)) if error.certainly_not_delivered() => AskFailure::NotDecided,
-                _ => AskFailure::OutcomeUnknown,
-            };
-            match other {
-                Some(Err(error)) => tracing::debug!(%error, questions = batch.len(), "not forwarded"),
-                Some(Ok(_)) => {}
-                None => tracing::debug!(to, questions = batch.len(), "given up: another node is raft leader"),
-            }
-            for waiting in batch {
-                let _ = waiting.caller.send(Err(failure));
-            }
+        Some(Ok(decisions)) => {
+            tracing::warn!(to, operations = batch.len(), decisions = decisions.len(), "wrong number of decisions");
+            answer_all(batch, Undecided::OutcomeUnknown);
         }
+        Some(Err(error)) => {
+            tracing::debug!(%error, operations = batch.len(), "operations not forwarded, or not answered");
+            let nothing_happened = error.certainly_not_delivered();
+            answer_all(batch, if nothing_happened { Undecided::NothingProposed } else { Undecided::OutcomeUnknown });
+        }
+        None => {
+            tracing::debug!(to, operations = batch.len(), "answers given up: another node is raft leader");
+            answer_all(batch, Undecided::OutcomeUnknown);
+        }
+    }
+}
+
+fn answer_all(batch: Vec<Queued>, undecided: Undecided) {
+    for queued in batch {
+        let _ = queued.caller.send(Err(undecided));
     }
 }

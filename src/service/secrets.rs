@@ -7,9 +7,9 @@
 //! hash   = SHA-256(secret)                                         stored with the lease
 //! ```
 //!
-//! A caller whose answer was lost asks again with the same key: from it and the lease's nonce the same secret
-//! comes out, and if its hash is the lease's, the caller *is* the holder. Nothing is kept per key, any node
-//! can do it, and it stays true for as long as the lease lives.
+//! A caller whose answer was lost asks again with the same key. The key and the lease's nonce give the same secret. If
+//! its hash is the lease's, the caller *is* the holder. No table of keys is needed, any node can do it, and it works as
+//! long as the lease lives.
 
 use std::fmt;
 
@@ -24,12 +24,12 @@ use crate::random::{Random, random_bytes};
 
 const LABEL: &[u8] = b"quorate lease secret 1";
 
-/// What a holder shows to renew or resign. It exists in plain in one response and in the holder's memory.
+/// A holder's proof for renewals and the resignation. In plain it exists in one response and in the holder's memory.
 #[derive(Clone)]
 pub struct LeaseSecret(Zeroizing<[u8; 32]>);
 
 impl LeaseSecret {
-    /// Reads the 43 characters of base64url that the wire calls `leader_token`.
+    /// Reads the 43 characters of base64url that the HTTP interface calls `leader_token`.
     pub fn from_text(text: &str) -> Result<Self, InvalidId> {
         let invalid = InvalidId { what: "leader_token", rule: "43 characters of base64url" };
         let bytes = Zeroizing::new(URL_SAFE_NO_PAD.decode(text).map_err(|_| invalid.clone())?);
@@ -37,12 +37,12 @@ impl LeaseSecret {
         Ok(Self(Zeroizing::new(bytes)))
     }
 
-    /// The text for the holder. It goes into a response body, and nowhere else.
+    /// The text for the holder. It may go into a response body and nowhere else.
     pub fn expose_text(&self) -> Zeroizing<String> {
         Zeroizing::new(URL_SAFE_NO_PAD.encode(self.0.as_slice()))
     }
 
-    /// What is stored of it.
+    /// The hash that is stored.
     pub fn hash(&self) -> SecretHash {
         SecretHash(Sha256::digest(self.0.as_slice()).into())
     }
@@ -54,7 +54,7 @@ impl fmt::Debug for LeaseSecret {
     }
 }
 
-/// What makes two requests one: a secret of the caller's, fresh for each campaign.
+/// A secret of the caller. Two campaign requests with the same key are one campaign.
 #[derive(Clone)]
 pub struct IdempotencyKey(Zeroizing<Vec<u8>>);
 
@@ -68,7 +68,7 @@ impl IdempotencyKey {
         }
     }
 
-    /// A key for a caller that brought none.
+    /// A key for a caller without one.
     pub fn generate(random: &dyn Random) -> Self {
         Self(Zeroizing::new(random_bytes::<32>(random).to_vec()))
     }
@@ -77,7 +77,7 @@ impl IdempotencyKey {
     pub fn secret_for(&self, room: &RoomId, contender: &ContenderId, nonce: Nonce) -> LeaseSecret {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes a key of any length");
         for part in [LABEL, room.as_str().as_bytes(), contender.as_str().as_bytes(), &nonce.0] {
-            // The length first, so that no two lists of parts look alike.
+            // The length comes first, so that no two lists of parts give the same bytes.
             mac.update(&(part.len() as u64).to_be_bytes());
             mac.update(part);
         }

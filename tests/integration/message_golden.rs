@@ -4,10 +4,10 @@
 use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse, TransferLeaderRequest, VoteRequest, VoteResponse};
 use quorate::codec;
 use quorate::domain::{
-    Ask, Command, FencingToken, LeaseDuration, LogTime, Metadata, Outcome, Refusal, Renew, Resign, RoomView,
-    SecretHash, Stamp, WallAnchor, WallTime,
+    Change, Command, FencingToken, LeaseDuration, LogTime, Metadata, Operation, Outcome, Refusal, Renew, Resign,
+    RoomView, SecretHash, Stamp, WallAnchor, WallTime,
 };
-use quorate::peer::{AskFailure, Decision, ForwardedAsk, PeerIdentity, SnapshotHead};
+use quorate::peer::{Decision, ForwardedOperation, PeerIdentity, SnapshotHead, Undecided};
 use quorate::raft_types::{TypeConfig, Vote};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -56,10 +56,10 @@ fn commands_keep_their_bytes() {
 
 #[test]
 fn forwarded_operations_and_decisions_keep_their_bytes() {
-    let asks =
-        [Ask::Campaign(campaign(1)), Ask::Renew(renew_request()), Ask::Resign(resign_request()), Ask::View(room(5))];
-    let asks: Vec<ForwardedAsk> = asks.into_iter().map(|ask| ForwardedAsk { ask, remaining_ms: 4_900 }).collect();
-    keeps_its_bytes("forwarded_asks.bin", &asks);
+    let changes = [Change::Campaign(campaign(1)), Change::Renew(renew_request()), Change::Resign(resign_request())];
+    let operations = changes.into_iter().map(Operation::Change).chain([Operation::View(room(5))]);
+    let forwarded = |operation| ForwardedOperation { operation, remaining_ms: 4_900 };
+    keeps_its_bytes("forwarded_operations.bin", &operations.map(forwarded).collect::<Vec<_>>());
     let decisions: Vec<Decision> = vec![
         Ok(Outcome::Granted(view())),
         Ok(Outcome::Occupied(view())),
@@ -72,8 +72,8 @@ fn forwarded_operations_and_decisions_keep_their_bytes() {
         Ok(Outcome::Refused(Refusal::CapacityReached)),
         Ok(Outcome::Refused(Refusal::StaleStamp)),
         Ok(Outcome::Refused(Refusal::NotReady)),
-        Err(AskFailure::NotDecided),
-        Err(AskFailure::OutcomeUnknown),
+        Err(Undecided::NothingProposed),
+        Err(Undecided::OutcomeUnknown),
     ];
     keeps_its_bytes("decisions.bin", &decisions);
 }

@@ -17,7 +17,7 @@ use hyper::body::Bytes;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use quorate::peer::{Carrier, CarryFailure, Delivered, Parcel, path};
+use quorate::peer::{Carrier, Delivered, Parcel, PeerError, path};
 use turmoil::net::{TcpListener, TcpStream};
 
 use crate::clock::simulated_micros;
@@ -70,10 +70,15 @@ impl SimulatedCarrier {
 }
 
 impl Carrier for SimulatedCarrier {
-    fn post(&self, parcel: Parcel) -> BoxFuture<'static, Result<Delivered, CarryFailure>> {
+    fn post(&self, parcel: Parcel) -> BoxFuture<'static, Result<Delivered, PeerError>> {
         let (idle, snapshots_sent) = (self.idle.clone(), self.snapshots_sent.clone());
         let is_snapshot = parcel.path == path::SNAPSHOT;
         let Parcel { address, path: url, headers, body, timeout } = parcel;
+        let no_answer = {
+            let address = address.clone();
+            move |reason: String| PeerError::NoAnswer { address: address.clone(), reason }
+        };
+        let timed_out = no_answer.clone();
         let answered = async move {
             let kept = || idle.lock().unwrap().get_mut(&address).and_then(Vec::pop);
             let mut sender = loop {
@@ -81,14 +86,15 @@ impl Carrier for SimulatedCarrier {
                     Some(sender) if sender.is_ready() => break sender,
                     Some(_) => {}
                     None => {
-                        let unreachable = || CarryFailure::Unreachable("no connection".into());
+                        let unreachable =
+                            || PeerError::Unreachable { address: address.clone(), reason: "no connection".into() };
                         break connect(&address).await.ok_or_else(unreachable)?;
                     }
                 }
             };
             let mut request = hyper::Request::post(url).header("host", &address).body(body).expect("a valid path");
             request.headers_mut().extend(headers);
-            let broken = |error: hyper::Error| CarryFailure::NoAnswer(error.to_string());
+            let broken = |error: hyper::Error| no_answer(error.to_string());
             let response = sender.send_request(request).await.map_err(broken)?;
             let status = response.status().as_u16();
             let body = response.into_body().collect().await.map_err(broken)?.to_bytes().to_vec();
@@ -99,7 +105,7 @@ impl Carrier for SimulatedCarrier {
             Ok(Delivered { status, body })
         };
         tokio::time::timeout(timeout, answered)
-            .map(|answered| answered.unwrap_or_else(|_| Err(CarryFailure::NoAnswer("no answer in time".into()))))
+            .map(move |answered| answered.unwrap_or_else(|_| Err(timed_out("no answer in time".into()))))
             .boxed()
     }
 }

@@ -176,7 +176,7 @@ impl Machine {
             served = serve(CLIENT_PORT, node.client_router(&config)) => served?,
         }
         self.is_ready.store(false, Ordering::Relaxed);
-        consensus.set_not_ready(Some("this node is stopping".into()));
+        consensus.hold_back("this node is stopping");
         consensus.hand_over(Instant::now() + Duration::from_secs(2)).await;
         consensus.shut_down().await;
         Ok(())

@@ -3,23 +3,23 @@ use std::sync::Mutex;
 use futures::future::BoxFuture;
 
 use super::*;
-use crate::peer::{Carrier, CarryFailure, Delivered, Parcel};
+use crate::peer::{Carrier, Delivered, Parcel};
 use crate::random::SystemRandom;
 use crate::storage::{SnapshotFile, StorageConfig};
 
-/// Takes note of how long each parcel may take, and delivers none.
+/// Records the timeout of each parcel, and delivers none.
 #[derive(Default)]
 struct Timing(Mutex<Vec<Duration>>);
 
 impl Carrier for Timing {
-    fn post(&self, parcel: Parcel) -> BoxFuture<'static, Result<Delivered, CarryFailure>> {
+    fn post(&self, parcel: Parcel) -> BoxFuture<'static, Result<Delivered, PeerError>> {
         self.0.lock().unwrap().push(parcel.timeout);
-        Box::pin(async { Err(CarryFailure::Unreachable("nobody is there".into())) })
+        Box::pin(async { Err(PeerError::Unreachable { address: parcel.address, reason: "nobody is there".into() }) })
     }
 }
 
 #[tokio::test]
-async fn a_snapshot_may_take_as_long_as_its_size_needs() {
+async fn the_timeout_of_a_snapshot_grows_with_its_size() {
     let folder = tempfile::tempdir().unwrap();
     let storage = crate::storage::open(StorageConfig::new(folder.path(), "node-a"), &SystemRandom).unwrap();
     let meta = crate::raft_types::SnapshotMeta::default();
@@ -39,7 +39,7 @@ async fn a_snapshot_may_take_as_long_as_its_size_needs() {
         let snapshot = SnapshotFile { bytes: mebibytes << 20, ..written.clone() };
         let snapshot = RaftSnapshot::Own(snapshot);
         let snapshot = SnapshotOf::<TypeConfig, _> { meta: meta.clone(), snapshot };
-        // The limit that openraft has for all snapshots, whatever their size.
+        // Openraft's own timeout is the same for all snapshots.
         let option = RPCOption::new(Duration::from_millis(200));
         let never = std::future::pending();
         assert!(link.full_snapshot(Vote::new_committed(1, 1), snapshot, never, option).await.is_err());

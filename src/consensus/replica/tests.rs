@@ -3,7 +3,7 @@ use crate::clock::SystemClock;
 use crate::domain::{Campaign, ContenderId, FencingToken, LeaseDuration, Nonce, SecretHash};
 
 #[test]
-fn a_snapshot_is_told_to_the_watchers_of_rooms_that_it_changes() {
+fn watchers_hear_of_a_snapshot_only_if_it_changes_their_room() {
     let room = |name: &str| RoomId::new(name).unwrap();
     let clock = SystemClock::start().unwrap();
     let replica = Replica::new(Rooms::default(), None, StoredMembership::default(), clock);
@@ -29,7 +29,7 @@ fn a_snapshot_is_told_to_the_watchers_of_rooms_that_it_changes() {
 }
 
 #[test]
-fn rooms_that_nobody_watches_any_more_do_not_pile_up() {
+fn unwatched_rooms_do_not_pile_up() {
     let clock = SystemClock::start().unwrap();
     let replica = Replica::new(Rooms::default(), None, StoredMembership::default(), clock);
     let room = |count: usize| RoomId::new(&format!("watched-{count}")).unwrap();

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn silence_and_trials_take_turns_once_nothing_was_heard_for_a_raft_election_timeout() {
+fn silence_and_new_attempts_alternate_after_a_raft_election_timeout_without_a_quorum() {
     let silence = Silence::new(Duration::from_millis(500));
     let due: Vec<u64> =
         (0..5_000).step_by(250).filter(|millis| silence.is_due_after(Duration::from_millis(*millis))).collect();
@@ -9,6 +9,6 @@ fn silence_and_trials_take_turns_once_nothing_was_heard_for_a_raft_election_time
 }
 
 #[test]
-fn nothing_is_held_back_before_the_raft_core_runs() {
+fn entries_are_sent_before_the_raft_core_runs() {
     assert!(!Silence::new(Duration::from_millis(500)).is_due());
 }

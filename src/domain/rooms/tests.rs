@@ -1,7 +1,7 @@
 //! The rules of all rooms, one sentence each.
 
 use super::*;
-use crate::domain::{ContenderId, LeaseDuration, Metadata, Nonce};
+use crate::domain::{ContenderId, LeaseDuration, Metadata, Nonce, WallTime};
 
 const REIGN: u64 = 3;
 const FLOOR: u64 = 1_000;
@@ -96,13 +96,13 @@ impl Log {
         self.0.lease(&room(room_text)).is_none()
     }
 
-    fn judge(&self, at: u64, ask: Ask) -> Judgement {
-        self.0.judge(&ask, LogTime(at), ROOMY)
+    fn judge(&self, at: u64, change: Change) -> Judgement {
+        self.0.judge(&change, LogTime(at), ROOMY)
     }
 }
 
-fn kinds(applied: &Effect) -> Vec<RoomEventKind> {
-    applied.changes.iter().map(|change| change.kind).collect()
+fn kinds(effect: &Effect) -> Vec<RoomEventKind> {
+    effect.events.iter().map(|event| event.kind).collect()
 }
 
 const NOT_HOLDER: Outcome = Outcome::Refused(Refusal::NotHolder);
@@ -168,7 +168,7 @@ fn a_renewal_with_the_wrong_secret_is_refused_and_changes_no_lease() {
     log.campaign(0, "room-one", 1, 5);
     let held = log.lease("room-one");
     let applied = log.renew(100, "room-one", 2, Some(300));
-    assert_eq!(applied, Effect { outcome: NOT_HOLDER, changes: Vec::new() });
+    assert_eq!(applied, Effect { outcome: NOT_HOLDER, events: Vec::new() });
     assert_eq!(log.lease("room-one"), held);
 }
 
@@ -272,7 +272,7 @@ fn a_command_stamped_in_another_reign_changes_nothing_at_all() {
             Command::AnchorWallClock { stamp, wall_time: WallTime(5) },
             Command::RaiseFencingFloor { stamp, floor: FencingToken(1 << 40) },
         ] {
-            let refused = Effect { outcome: Outcome::Refused(Refusal::StaleStamp), changes: Vec::new() };
+            let refused = Effect { outcome: Outcome::Refused(Refusal::StaleStamp), events: Vec::new() };
             assert_eq!(log.apply(&command), refused);
             assert_eq!(log.0, before, "log time included");
         }
@@ -297,7 +297,7 @@ fn a_tick_ends_what_is_due_and_nothing_else() {
     log.campaign(0, "room-six", 1, 7);
     assert_eq!(log.0.next_deadline(), Some(LogTime(deadline(0, 5))));
     let applied = log.tick(deadline(0, 6));
-    let ended: Vec<_> = applied.changes.iter().map(|change| change.room.as_str()).collect();
+    let ended: Vec<_> = applied.events.iter().map(|event| event.room.as_str()).collect();
     assert_eq!(ended, ["room-two", "room-one"], "in the order of their deadlines");
     assert_eq!(applied.outcome, Outcome::Ticked { more_due: false });
     assert_eq!(log.0.next_deadline(), Some(LogTime(deadline(0, 7))));
@@ -311,14 +311,14 @@ fn a_tick_ends_no_more_than_its_bound_and_says_what_is_left() {
     }
     let mut exact = log.clone();
     let first = log.tick(deadline(0, 5));
-    assert_eq!(first.changes.len(), EXPIRIES_PER_TICK_MAX);
+    assert_eq!(first.events.len(), EXPIRIES_PER_TICK_MAX);
     assert_eq!(first.outcome, Outcome::Ticked { more_due: true });
     let second = log.tick(deadline(0, 5));
-    assert_eq!((second.changes.len(), second.outcome), (1, Outcome::Ticked { more_due: false }));
+    assert_eq!((second.events.len(), second.outcome), (1, Outcome::Ticked { more_due: false }));
 
     exact.resign(1, "room-00000000", 1);
     let only = exact.tick(deadline(0, 5));
-    assert_eq!(only.changes.len(), EXPIRIES_PER_TICK_MAX);
+    assert_eq!(only.events.len(), EXPIRIES_PER_TICK_MAX);
     assert_eq!(only.outcome, Outcome::Ticked { more_due: false });
 }
 
@@ -334,7 +334,7 @@ fn no_more_leases_live_than_the_command_allows() {
         assert!(matches!(log.apply(&limited(0, room, 1)).outcome, Outcome::Granted(_)));
     }
     let full = log.apply(&limited(1, "room-six", 1));
-    assert_eq!(full, Effect { outcome: CAPACITY_REACHED, changes: Vec::new() });
+    assert_eq!(full, Effect { outcome: CAPACITY_REACHED, events: Vec::new() });
     assert!(
         matches!(log.apply(&limited(1, "room-one", 2)).outcome, Outcome::Occupied(_)),
         "a held room is not a full one"
@@ -407,20 +407,19 @@ fn all_nodes_show_the_same_date() {
 }
 
 #[test]
-fn losers_wrong_secrets_and_questions_are_answered_without_a_change() {
+fn changes_without_effect_are_answered_without_a_log_entry() {
     let mut log = Log::ready();
     log.campaign(0, "room-one", 1, 5);
     let view = log.0.view_at(&room("room-one"), LogTime(100));
-    assert_eq!(view.log_time, LogTime(100), "a reading, so that the time left can be computed from it");
-    for (ask, answer) in [
-        (Ask::Campaign(campaign("room-one", 2, 5)), Outcome::Occupied(view.clone())),
-        (Ask::View(room("room-one")), Outcome::Viewed(view)),
-        (Ask::Renew(renew("room-one", 2, None)), NOT_HOLDER),
-        (Ask::Resign(resign("room-one", 2)), NOT_HOLDER),
-        (Ask::Renew(renew("room-two", 1, None)), NOT_HOLDER),
-        (Ask::Resign(resign("room-two", 1)), NOT_HOLDER),
+    assert_eq!(view.log_time, LogTime(100), "the view has the reading, so that the remaining time can be computed");
+    for (change, outcome) in [
+        (Change::Campaign(campaign("room-one", 2, 5)), Outcome::Occupied(view)),
+        (Change::Renew(renew("room-one", 2, None)), NOT_HOLDER),
+        (Change::Resign(resign("room-one", 2)), NOT_HOLDER),
+        (Change::Renew(renew("room-two", 1, None)), NOT_HOLDER),
+        (Change::Resign(resign("room-two", 1)), NOT_HOLDER),
     ] {
-        assert_eq!(log.judge(100, ask), Judgement::Answer(answer));
+        assert_eq!(log.judge(100, change), Judgement::Answer(outcome));
     }
 }
 
@@ -430,27 +429,20 @@ fn vacant_rooms_due_leases_and_right_secrets_must_go_through_the_log() {
     log.campaign(0, "room-one", 1, 5);
     let due = deadline(0, 5);
     for (at, campaign) in [(100, campaign("room-two", 2, 5)), (due, campaign("room-one", 2, 5))] {
-        let judgement = log.judge(at, Ask::Campaign(campaign.clone()));
-        assert_eq!(judgement, Judgement::Changes(Proposal::Campaign(campaign)));
+        assert_eq!(log.judge(at, Change::Campaign(campaign)), Judgement::Propose);
     }
     for (at, secret) in [(100, 1), (due, 2)] {
         let (renew, resign) = (renew("room-one", secret, None), resign("room-one", secret));
-        let judgement = log.judge(at, Ask::Renew(renew.clone()));
-        assert_eq!(judgement, Judgement::Changes(Proposal::Renew(renew)));
-        let judgement = log.judge(at, Ask::Resign(resign.clone()));
-        assert_eq!(judgement, Judgement::Changes(Proposal::Resign(resign)));
+        assert_eq!(log.judge(at, Change::Renew(renew)), Judgement::Propose);
+        assert_eq!(log.judge(at, Change::Resign(resign)), Judgement::Propose);
     }
 }
 
 #[test]
-fn a_reader_is_never_ahead_of_the_log_about_an_end() {
+fn a_due_lease_is_shown_until_the_log_has_ended_it() {
     let mut log = Log::ready();
     log.campaign(0, "room-one", 1, 5);
-    let long_after = deadline(0, 5) + 60_000;
-    let Judgement::Answer(Outcome::Viewed(view)) = log.judge(long_after, Ask::View(room("room-one"))) else {
-        panic!("a question has an answer");
-    };
-    assert!(view.lease.is_some());
+    let view = log.0.view_at(&room("room-one"), LogTime(deadline(0, 5) + 60_000));
     assert_eq!(view.lease.unwrap().valid_for(view.log_time), std::time::Duration::ZERO);
 }
 
@@ -458,25 +450,25 @@ fn a_reader_is_never_ahead_of_the_log_about_an_end() {
 fn a_reading_behind_the_log_is_judged_at_log_time() {
     let mut log = Log::ready();
     log.campaign(0, "room-one", 1, 5);
-    // Log time passes the deadline by a command about another room, so that nothing has ended the lease yet.
+    // A command about another room moves log time past the deadline, so nothing has ended the lease yet.
     log.campaign(deadline(0, 5), "room-two", 1, 5);
-    let judgement = log.judge(deadline(0, 5) - 1, Ask::Campaign(campaign("room-one", 2, 5)));
-    assert!(matches!(judgement, Judgement::Changes(_)), "{judgement:?}");
+    let judgement = log.judge(deadline(0, 5) - 1, Change::Campaign(campaign("room-one", 2, 5)));
+    assert_eq!(judgement, Judgement::Propose);
 }
 
 #[test]
-fn a_full_house_is_told_so_without_a_log_entry() {
+fn a_campaign_beyond_the_limit_of_live_leases_is_answered_without_a_log_entry() {
     let mut log = Log::ready();
     log.campaign(0, "room-one", 1, 5);
     let full = Limits { live_leases_max: 1 };
-    let judge = |room: &str, at| log.0.judge(&Ask::Campaign(campaign(room, 2, 5)), LogTime(at), full);
+    let judge = |room: &str, at| log.0.judge(&Change::Campaign(campaign(room, 2, 5)), LogTime(at), full);
     assert_eq!(judge("room-two", 10), Judgement::Answer(CAPACITY_REACHED));
     assert!(matches!(judge("room-one", 10), Judgement::Answer(Outcome::Occupied(_))));
-    assert!(matches!(judge("room-one", deadline(0, 5)), Judgement::Changes(_)));
+    assert_eq!(judge("room-one", deadline(0, 5)), Judgement::Propose);
 }
 
 #[test]
-fn the_digest_depends_on_what_is_there_and_not_on_how_it_came() {
+fn equal_states_have_equal_digests_whatever_their_history() {
     let (mut one, mut other) = (Log::ready(), Log(Rooms::default()));
     one.campaign(0, "room-one", 1, 5);
     one.campaign(0, "room-two", 2, 5);
@@ -491,7 +483,7 @@ fn the_digest_depends_on_what_is_there_and_not_on_how_it_came() {
 }
 
 #[test]
-fn the_digest_tells_any_difference() {
+fn every_difference_changes_the_digest() {
     let mut base = Log::ready();
     base.campaign(0, "room-one", 1, 5);
     base.campaign(0, "room-two", 2, 5);

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::domain::{ContenderId, LeaseDuration, Outcome, RoomId};
+use crate::domain::{ContenderId, LeaseDuration, RoomId};
 use crate::random::SystemRandom;
 
 fn tries() -> Tries {
@@ -16,12 +16,12 @@ fn tries() -> Tries {
     Tries::new(request, &SystemRandom)
 }
 
-fn decided(maybe_done_before: bool) -> Result<Submitted, ServiceError> {
-    Ok(Submitted { outcome: Outcome::Noted, decided_by: "n1".into(), maybe_done_before })
+fn decided(maybe_done_before: bool) -> Result<Decided<Outcome>, ServiceError> {
+    Ok(Decided { answer: Outcome::Noted, decided_by: "n1".into(), maybe_done_before })
 }
 
 #[test]
-fn what_is_unknown_once_stays_unknown() {
+fn an_unknown_outcome_stays_unknown_whatever_later_tries_answer() {
     let unavailable = || ServiceError::Unavailable { reason: String::new(), retry_after: Duration::ZERO };
     for unknown in [Err(ServiceError::OutcomeUnknown), decided(true)] {
         let tries = tries();

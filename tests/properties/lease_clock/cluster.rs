@@ -9,8 +9,8 @@ use std::rc::Rc;
 
 use quorate::clock::ClockReading;
 use quorate::domain::{
-    Ask, Campaign, Command, ContenderId, Counters, Judgement, LeaseDuration, Limits, LogTime, Nonce, Outcome, Renew,
-    Resign, RoomId, Rooms, SecretHash, Stamp, WallTime,
+    Campaign, Command, ContenderId, Counters, LeaseDuration, LogTime, Nonce, Renew, Resign, RoomId, Rooms, SecretHash,
+    Stamp, WallTime,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -22,7 +22,7 @@ use super::watch::{Coverage, MILLISECOND, MINUTE, Moment, SECOND, Violation, Wat
 const NODES: usize = 3;
 const STEPS: usize = 300;
 const DAY: i64 = 86_400_000;
-const LIMITS: Limits = Limits { live_leases_max: 100 };
+const LIVE_LEASES_MAX: u64 = 100;
 
 /// One entry of the raft log. Raft's own entries have no command.
 struct Entry {
@@ -284,7 +284,7 @@ impl Cluster {
             secret_hash: SecretHash(secret),
             nonce: Nonce([0; 16]),
         };
-        Command::Campaign { stamp, campaign, live_leases_max: LIMITS.live_leases_max }
+        Command::Campaign { stamp, campaign, live_leases_max: LIVE_LEASES_MAX }
     }
 
     /// Appends a command to this node's log that was stamped earlier, at this node or at another.
@@ -306,10 +306,8 @@ impl Cluster {
         }
         let Some(stamp) = self.stamp(node) else { return };
         let room = self.room();
-        let judgement = self.nodes[node].rooms.judge(&Ask::View(room.clone()), stamp.log_time, LIMITS);
-        if let Judgement::Answer(Outcome::Viewed(view)) = judgement
-            && view.lease.as_ref().is_some_and(|lease| !lease.is_due(view.log_time))
-        {
+        let view = self.nodes[node].rooms.view_at(&room, stamp.log_time);
+        if view.lease.as_ref().is_some_and(|lease| !lease.is_due(view.log_time)) {
             self.watch.looked(&room, self.now, &view);
         }
     }

@@ -1,0 +1,125 @@
+//! Raft messages from peers, on their way to openraft.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use openraft::raft::{
+    AppendEntriesRequest, AppendEntriesResponse, SnapshotResponse, TransferLeaderRequest, TransferLeaderResponse,
+    VoteRequest, VoteResponse,
+};
+use openraft::type_config::alias::SnapshotOf;
+
+use super::error::ConsensusError;
+use super::last_heard::LastHeard;
+use super::local::LocalNode;
+use super::state_machine::{RaftSnapshot, StateMachine};
+use crate::peer::SnapshotHead;
+use crate::raft_types::TypeConfig;
+use crate::storage::{IncomingSnapshot, SnapshotStore, StorageError};
+
+/// The answer to a raft message, or the reason why this node gives none.
+pub type RaftAnswer<T> = Result<T, Unanswered>;
+
+/// Why this node gives no answer to a raft message.
+#[derive(Debug, thiserror::Error)]
+pub enum Unanswered {
+    /// The node takes no part in the cluster any more.
+    #[error(transparent)]
+    Stopped(#[from] ConsensusError),
+    /// The snapshot from the peer is damaged or is the wrong one. That is no fault of this node, so it goes on.
+    /// Openraft must not get such a snapshot: it would end this node, and the same would happen after each start.
+    #[error("snapshot: {0}")]
+    SnapshotRejected(String),
+}
+
+/// Receives raft messages from peers. Cheap to clone.
+#[derive(Clone)]
+pub struct Inbox {
+    raft: openraft::Raft<TypeConfig, StateMachine>,
+    local: Arc<LocalNode>,
+    raft_leader_heard: Arc<LastHeard>,
+    snapshots: SnapshotStore,
+}
+
+impl Inbox {
+    pub(super) fn new(
+        raft: openraft::Raft<TypeConfig, StateMachine>,
+        local: Arc<LocalNode>,
+        raft_leader_heard: Arc<LastHeard>,
+        snapshots: SnapshotStore,
+    ) -> Self {
+        Self { raft, local, raft_leader_heard, snapshots }
+    }
+
+    /// Raft's AppendEntries.
+    pub async fn append(
+        &self,
+        request: AppendEntriesRequest<TypeConfig>,
+    ) -> RaftAnswer<AppendEntriesResponse<TypeConfig>> {
+        let answer = self.raft.append_entries(request).await.map_err(ConsensusError::stopped)?;
+        if !matches!(answer, AppendEntriesResponse::HigherVote(_)) {
+            self.raft_leader_heard.note();
+        }
+        Ok(answer)
+    }
+
+    /// Raft's RequestVote.
+    pub async fn vote(&self, request: VoteRequest<TypeConfig>) -> RaftAnswer<VoteResponse<TypeConfig>> {
+        Ok(self.raft.vote(request).await.map_err(ConsensusError::stopped)?)
+    }
+
+    /// Raft's PreVote: would this node vote for the peer?
+    pub async fn pre_vote(&self, request: VoteRequest<TypeConfig>) -> RaftAnswer<VoteResponse<TypeConfig>> {
+        Ok(self.raft.pre_vote(request).await.map_err(ConsensusError::stopped)?)
+    }
+
+    /// The request of a raft leader that this node takes over from it.
+    pub async fn transfer(
+        &self,
+        request: TransferLeaderRequest<TypeConfig>,
+    ) -> RaftAnswer<TransferLeaderResponse<TypeConfig>> {
+        Ok(self.raft.handle_transfer_leader(request).await.map_err(ConsensusError::stopped)?)
+    }
+
+    /// An empty file for the bytes of a peer's snapshot.
+    pub async fn begin_snapshot(&self) -> io::Result<IncomingSnapshot> {
+        self.snapshots.receive().await
+    }
+
+    /// Installs a peer's snapshot once all of its bytes are there.
+    pub async fn install_snapshot(
+        &self,
+        head: SnapshotHead,
+        incoming: IncomingSnapshot,
+    ) -> RaftAnswer<SnapshotResponse<TypeConfig>> {
+        let received = Arc::new(incoming.verify().await.map_err(|error| match error {
+            StorageError::Damaged { why, .. } => rejected(&why),
+            error => rejected(&error),
+        })?);
+        let found = received.description();
+        if found.cluster_id != self.local.cluster_id() {
+            return Err(rejected(&"it belongs to another cluster"));
+        }
+        if found.meta != head.meta {
+            return Err(rejected(&"it is not the snapshot that its head announces"));
+        }
+        self.raft_leader_heard.note();
+        let snapshot = RaftSnapshot::Received(received.clone());
+        let snapshot = SnapshotOf::<TypeConfig, RaftSnapshot> { meta: head.meta, snapshot };
+        let answer = self.raft.install_full_snapshot(head.vote, snapshot).await.map_err(ConsensusError::stopped);
+        let clean_up = move || {
+            drop(received);
+            Ok(())
+        };
+        if let Err(error) = self.snapshots.blocking().run(clean_up).await {
+            tracing::warn!(%error, "the temporary file of a received snapshot was not removed");
+        }
+        Ok(answer?)
+    }
+}
+
+fn rejected(reason: &dyn fmt::Display) -> Unanswered {
+    tracing::warn!(%reason, "a snapshot from a peer was rejected");
+    Unanswered::SnapshotRejected(reason.to_string())
+}
