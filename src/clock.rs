@@ -26,31 +26,32 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::domain::{LogTime, Stamp, WallTime, millis};
 
-/// A reading of a node's own clock: milliseconds since some moment of that process, good only for differences.
+/// A reading of a node's own clock: milliseconds since some moment in that process. Only differences have a meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct ClockReading(pub u64);
 
 impl ClockReading {
-    /// How long after `earlier` this is; zero if it isn't.
+    /// The time from `earlier` to this reading, or zero if `earlier` is later.
     pub fn since(self, earlier: ClockReading) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }
 }
 
-/// What a node knows of time.
+/// The two clocks of a node. The simulation has clocks of its own.
 pub trait Clock: Send + Sync + 'static {
     /// The node's own clock. It never goes back, and never runs faster than real time.
     fn now(&self) -> ClockReading;
-    /// The wall clock: for display and for the first fencing token, never to decide when something ends.
+    /// The wall clock, for display and for the first fencing token. It never decides when something ends.
     fn wall_time(&self) -> WallTime;
 }
 
-/// The clock of a real machine: a counter fed by the smaller step of two kernel clocks.
+/// The clock of a real machine: a counter that advances by the smaller step of two kernel clocks.
 ///
-/// `CLOCK_MONOTONIC_RAW` isn't slewed by NTP, and `CLOCK_MONOTONIC` isn't fooled by a bad oscillator that NTP
-/// corrects; the smaller step of the two is the safe one. One step counts for at most
-/// [`SystemClock::STEP_MAX`], so that a node that was stopped for a minute doesn't come back as raft leader
-/// and end every lease before its holders could renew (etcd 15247).
+/// NTP does not slew `CLOCK_MONOTONIC_RAW`. A bad oscillator that NTP corrects does not mislead `CLOCK_MONOTONIC`. The
+/// smaller step of the two is the safe one, because log time must never run fast.
+///
+/// One step adds at most [`SystemClock::STEP_MAX`]. Otherwise a raft leader that was stopped for a minute would end every
+/// lease when it runs again, before the holders could renew (etcd 15247).
 pub struct SystemClock {
     counter: Mutex<Counter>,
 }
@@ -62,12 +63,12 @@ struct Counter {
 }
 
 impl SystemClock {
-    /// The most that one step may add.
+    /// The most that one step may add to the counter.
     pub const STEP_MAX: Duration = Duration::from_millis(200);
-    /// How often a thread feeds the counter, so that no time is lost to [`Self::STEP_MAX`] while nobody asks.
+    /// How often a thread makes a step, so that [`Self::STEP_MAX`] cuts nothing off while nobody reads the clock.
     const FEED_EVERY: Duration = Duration::from_millis(50);
 
-    /// Starts the clock, and a thread that feeds it for as long as it is in use.
+    /// Starts the clock, and a thread that makes steps for as long as the clock is in use.
     pub fn start() -> std::io::Result<Arc<SystemClock>> {
         let (raw, monotonic) = kernel_clocks();
         let clock = Arc::new(SystemClock { counter: Mutex::new(Counter { total: Duration::ZERO, raw, monotonic }) });
@@ -92,7 +93,7 @@ impl SystemClock {
 
 impl Counter {
     fn advance(&mut self, raw: Duration, monotonic: Duration) {
-        // A clock that goes back, on a broken host, adds nothing.
+        // On a broken host a kernel clock can go back. Such a step adds nothing.
         let step = raw.saturating_sub(self.raw).min(monotonic.saturating_sub(self.monotonic));
         self.total += step.min(SystemClock::STEP_MAX);
         (self.raw, self.monotonic) = (raw, monotonic);
@@ -109,7 +110,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// What the machine's wall clock says; 1970 if it says something earlier. For names and displays.
+/// The wall clock of the machine, or 1970 if it shows an earlier time. It is for names and displays.
 pub fn wall_time_now() -> WallTime {
     let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     WallTime(millis(since_1970))
@@ -123,7 +124,7 @@ fn kernel_clocks() -> (Duration, Duration) {
     (read(ClockId::MonotonicRaw), read(ClockId::Monotonic))
 }
 
-/// A raft leader's right to stamp, good for one raft term.
+/// A raft leader's right to stamp, valid for one raft term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Licence {
     raft_term: u64,
@@ -137,7 +138,7 @@ impl Licence {
     }
 }
 
-/// Stamps for the commands of a raft leader. The state machine feeds it after each apply.
+/// Makes the stamps for the commands of a raft leader. The state machine reports every applied entry to it.
 #[derive(Debug, Default)]
 pub struct LeaseClock {
     /// The raft term of the last entry applied by this process.
@@ -148,7 +149,7 @@ pub struct LeaseClock {
 }
 
 impl LeaseClock {
-    /// Takes note of the state after an entry was applied.
+    /// Must be called after each entry or batch of entries is applied.
     pub fn after_apply(&mut self, entry_raft_term: u64, log_time: LogTime, now: ClockReading) {
         self.applied_raft_term = Some(entry_raft_term);
         if log_time > self.log_time {
@@ -156,7 +157,7 @@ impl LeaseClock {
         }
         self.log_time = log_time;
         self.licence = match self.licence {
-            // The log is ahead of the licence: it can only be caught up with, never held back.
+            // The log is ahead of the licence. Log time never goes back, so the licence has to catch up.
             Some(licence) if licence.raft_term == entry_raft_term && licence.reading(now) < log_time => {
                 Some(Licence { raft_term: entry_raft_term, log_time, taken_at: now })
             }
@@ -165,12 +166,12 @@ impl LeaseClock {
         };
     }
 
-    /// Takes note of state that came whole, as a snapshot or from the disk, rather than entry by entry.
+    /// Must be called after the whole state was replaced, by a snapshot or from the disk.
     pub fn after_restore(&mut self, log_time: LogTime, now: ClockReading) {
         *self = LeaseClock { applied_raft_term: None, log_time, log_time_seen_at: now, licence: None };
     }
 
-    /// A stamp for a command that the raft leader of `raft_term`, this node, is about to propose.
+    /// A stamp for a command that this node, as raft leader of `raft_term`, is about to propose.
     ///
     /// `None` until an entry of that raft term has been applied here.
     pub fn stamp(&mut self, raft_term: u64, now: ClockReading) -> Option<Stamp> {
@@ -182,7 +183,7 @@ impl LeaseClock {
         Some(Stamp { log_time: licence.reading(now), raft_term })
     }
 
-    /// Log time as it is likely to be by now, for display: never ahead of the raft leader's.
+    /// An estimate of log time now, for display. It is never ahead of the log time of the raft leader.
     pub fn estimate(&self, now: ClockReading) -> LogTime {
         self.log_time.after(now.since(self.log_time_seen_at))
     }

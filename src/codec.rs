@@ -1,12 +1,14 @@
-//! Bytes for the disk and for peers. The only file that names bincode, which is no longer maintained
-//! (RUSTSEC-2025-0141): whoever replaces it changes the format byte here, and keeps reading the old one.
+//! Frames for the disk and for peers: one value with its length and checksums.
+//!
+//! No other file names bincode, which is no longer maintained (RUSTSEC-2025-0141). To replace it, add a new format byte
+//! here, and keep reading the old one.
 //!
 //! ```text
 //! frame = format byte (1) | payload length (u32, big endian) | CRC-32 of the five bytes before | payload | CRC-32 of the payload
 //! ```
 //!
-//! The length has a checksum of its own, so that a damaged one is told from a frame that was cut off: the
-//! first is damage, the second is the ordinary end of a log after a crash.
+//! The length has its own checksum. So a damaged length can be distinguished from a frame that was cut off. The first is
+//! damage. The second is the normal end of a log after a crash.
 
 #![allow(clippy::disallowed_methods, reason = "this file is the only one that uses bincode")]
 
@@ -16,30 +18,30 @@ use bincode::Options;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The format of today: bincode 1 with fixed-size integers, little endian.
+/// The current format: bincode 1 with fixed-size integers, little endian.
 pub const FORMAT: u8 = 1;
 
-/// The largest payload of one frame. A raft message carries up to this much log; a lease is under 6 KiB.
+/// The largest payload of one frame. A raft message carries up to this much log. A lease has less than 6 KiB.
 pub const PAYLOAD_BYTES_MAX: usize = 16 << 20;
 
 const HEAD_BYTES: usize = 1 + 4 + 4;
 
-/// Why bytes are not what they should be.
+/// Why bytes could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
-    /// Written by a version that this one doesn't know.
+    /// A later version wrote the frame in a format that this version does not know.
     #[error("format {0} is unknown to this version, which knows {FORMAT}")]
     UnknownFormat(u8),
-    /// A checksum doesn't match.
+    /// A checksum does not match: the length or the content is damaged.
     #[error("damaged: the checksum of the {0} does not match")]
     Damaged(&'static str),
-    /// More than a frame may hold.
+    /// The payload is larger than [`PAYLOAD_BYTES_MAX`].
     #[error("{0} bytes are more than the {PAYLOAD_BYTES_MAX} that a frame may hold")]
     TooLarge(usize),
-    /// The bytes end too early, or go on after the end.
+    /// There are more bytes after the frame.
     #[error("the length does not match the content")]
     Length,
-    /// The payload isn't the expected type.
+    /// The payload is not a value of the expected type, although its checksum matches.
     #[error("the content is malformed: {0}")]
     Malformed(String),
     /// Reading or writing failed.
@@ -56,14 +58,14 @@ impl From<CodecError> for io::Error {
     }
 }
 
-/// One value as a frame.
+/// Writes one value as a frame into new bytes.
 pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CodecError> {
     let mut bytes = Vec::with_capacity(256);
     encode_into(value, &mut bytes)?;
     Ok(bytes)
 }
 
-/// One value as a frame, at the end of `bytes`.
+/// Appends one value as a frame to `bytes`.
 pub fn encode_into<T: Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
     let start = bytes.len();
     bytes.extend_from_slice(&[0; HEAD_BYTES]);
@@ -83,21 +85,21 @@ pub fn encode_into<T: Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>) -> Res
     Ok(())
 }
 
-/// Writes one value as a frame, and says how many bytes that were.
+/// Writes one value as a frame, and returns the size of the frame in bytes.
 pub fn write_to<T: Serialize + ?Sized>(value: &T, mut writer: impl Write) -> Result<usize, CodecError> {
     let bytes = encode(value)?;
     writer.write_all(&bytes)?;
     Ok(bytes.len())
 }
 
-/// The value in a frame that fills `bytes`.
+/// Reads the value of a frame that fills `bytes` exactly.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
     let mut rest = bytes;
     let value = read_from(&mut rest)?;
     if rest.is_empty() { Ok(value) } else { Err(CodecError::Length) }
 }
 
-/// Reads one frame. A reader that ends within it gives an `UnexpectedEof`.
+/// Reads the value of one frame. If the reader ends within the frame, the error is `UnexpectedEof`.
 pub fn read_from<T: DeserializeOwned>(mut reader: impl Read) -> Result<T, CodecError> {
     let mut head = [0; HEAD_BYTES];
     reader.read_exact(&mut head)?;
@@ -112,7 +114,7 @@ pub fn read_from<T: DeserializeOwned>(mut reader: impl Read) -> Result<T, CodecE
     if payload_bytes > PAYLOAD_BYTES_MAX {
         return Err(CodecError::TooLarge(payload_bytes));
     }
-    // What is there decides how much memory is taken, not what the length claims.
+    // Allocate for the bytes that arrive, not for the claimed length.
     let mut payload = Vec::new();
     let read = reader.by_ref().take(payload_bytes as u64 + 4).read_to_end(&mut payload)?;
     if read < payload_bytes + 4 {

@@ -1,8 +1,8 @@
-//! Bytes that nobody wrote, for every decoder. None may panic, nor take memory that the bytes don't justify; what is
-//! taken for a value must be written as the same bytes again.
+//! Every decoder gets bytes that no encoder wrote. It must not panic, and must not take much more memory than the bytes
+//! justify. If it reads a value, that value must be written as the same bytes again.
 //!
-//! Each decoder gets the golden bytes in every way of damage that can be counted out, and then in random ones, with
-//! checksums that are right: most damage would get no further than those. `PROPTEST_CASES` says how many random ones;
+//! Each decoder gets its golden bytes with every simple kind of damage, and then with random damage. The checksums are
+//! right, because otherwise most damage would get no further than them. `PROPTEST_CASES` sets the number of random cases.
 //! `scripts/fuzz` runs all modules of this name for longer.
 
 use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse, TransferLeaderRequest, VoteRequest, VoteResponse};
@@ -18,24 +18,24 @@ use crate::peer::{Decision, ForwardedOperation, PeerIdentity, SnapshotHead};
 use crate::raft_types::{EntryPayload, TypeConfig};
 use crate::storage::StateMeta;
 
-/// What a decoder may take beside a multiple of what it is given: serde makes room for 1 MiB of a list before it has
-/// seen the first item, and lists are in lists.
+/// The memory that a decoder may take in addition to a multiple of its input. serde allocates 1 MiB for a list before it
+/// has read the first item, and there are lists in lists.
 const MEMORY_BYTES_MAX: usize = 4 << 20;
 
-/// A length that no list has, as numbers and lists of several sizes would have it.
+/// Wrong lengths. Each is written over every 8 bytes, so it replaces every length in turn.
 const LENGTHS: [u64; 5] = [u64::MAX, 1 << 60, 1 << 32, 1 << 24, 0];
 
-/// What was written once by a version of ours.
+/// The content of a golden file, which an earlier version wrote.
 pub(crate) fn golden(name: &str) -> Vec<u8> {
     std::fs::read(format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
-/// The payload of the one frame in `frame`.
+/// The payload of a frame.
 pub(crate) fn payload_of(frame: &[u8]) -> &[u8] {
     &frame[HEAD_BYTES..frame.len() - 4]
 }
 
-/// A frame in good order around any payload.
+/// An intact frame around any payload.
 pub(crate) fn sealed(payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![FORMAT];
     frame.extend_from_slice(&u32::try_from(payload.len()).unwrap().to_be_bytes());
@@ -45,7 +45,7 @@ pub(crate) fn sealed(payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Does something with so many bytes, and fails if it takes memory out of all proportion to them.
+/// Does work on this many bytes, and panics if the work takes far more memory than that.
 pub(crate) fn bounded<T>(input_bytes: usize, work: impl FnOnce() -> T) -> T {
     let mut result = None;
     let taken = allocation_counter::measure(|| result = Some(work()));
@@ -54,7 +54,7 @@ pub(crate) fn bounded<T>(input_bytes: usize, work: impl FnOnce() -> T) -> T {
     result.expect("the work was done")
 }
 
-/// Every way of damage that can be counted out: each cut, each flipped bit, and each place where a length could be.
+/// Every simple kind of damage: each cut, each flipped bit, and a wrong length at each place where a length could be.
 pub(crate) fn each_damage(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let cuts = (0..bytes.len()).map(|end| bytes[..end].to_vec());
     let flips = (0..bytes.len() * 8).map(|bit| {
@@ -84,7 +84,7 @@ enum Edit {
 
 impl Edit {
     fn make(&self, bytes: &mut Vec<u8>) {
-        // One more than there are, so that something can be put at the end.
+        // One place more than there are bytes, so that an edit can append.
         let places = bytes.len() + 1;
         let at = |index: &Index| index.index(places);
         match self {
@@ -125,7 +125,7 @@ fn edit() -> impl Strategy<Value = Edit> {
     ]
 }
 
-/// Bytes like one of these, or like nothing at all.
+/// Mostly one of these seeds with a few edits, sometimes random bytes.
 pub(crate) fn mutated(seeds: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
     let like_a_seed = (prop::sample::select(seeds), prop::collection::vec(edit(), 0..8)).prop_map(|(seed, edits)| {
         let mut bytes = seed;
@@ -135,7 +135,7 @@ pub(crate) fn mutated(seeds: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![9 => like_a_seed, 1 => prop::collection::vec(any::<u8>(), 0..300)]
 }
 
-/// Tries a check on bytes like these.
+/// Runs a check on the seeds with every simple kind of damage, and then on random edits of them.
 pub(crate) fn try_on(seeds: Vec<Vec<u8>>, check: impl Fn(&[u8])) {
     seeds.iter().for_each(|seed| each_damage(seed).for_each(|bytes| check(&bytes)));
     let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
@@ -146,15 +146,15 @@ pub(crate) fn try_on(seeds: Vec<Vec<u8>>, check: impl Fn(&[u8])) {
     tried.unwrap_or_else(|failure| panic!("{failure}"));
 }
 
-/// Whether there is one way only to write each value of a type. A membership has sets in it, which can be read in any
-/// order and are written in theirs.
+/// Whether each value of a type can be written in only one way. A membership contains sets. Their items are read in any
+/// order, and written in sorted order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Written {
     InOneWay,
     InSomeOrder,
 }
 
-/// The value in a payload, if there is one, after a check that it is written as it was read.
+/// Reads the value in a payload, if there is one, and checks that it is written as the same bytes again.
 pub(crate) fn value_in<T: Serialize + DeserializeOwned>(payload: &[u8], written: Written) -> Option<T> {
     let frame = sealed(payload);
     let value: T = bounded(frame.len(), || decode(&frame).ok())?;
@@ -167,7 +167,7 @@ pub(crate) fn value_in<T: Serialize + DeserializeOwned>(payload: &[u8], written:
     Some(value)
 }
 
-/// Tries a decoder on payloads like the golden one, and on frames with damage that their checksums may notice.
+/// Runs a decoder on damaged payloads with right checksums, and on damaged frames whose checksums may be wrong.
 pub(crate) fn try_decoder<T: Serialize + DeserializeOwned>(name: &str, written: Written, and: impl Fn(T)) {
     let frame = golden(name);
     let payload = payload_of(&frame).to_vec();
@@ -183,7 +183,7 @@ pub(crate) fn try_decoder<T: Serialize + DeserializeOwned>(name: &str, written: 
     });
 }
 
-/// Whatever a lease and its counters say, the rules go on, and the state is the one that was stored.
+/// Checks that the rules work on any leases and counters that were read.
 pub(crate) fn rules_go_on(counters: Counters, leases: Vec<(RoomId, Lease)>) {
     let mut rooms = Rooms::restore(counters, leases);
     let limits = Limits { live_leases_max: 10 };
@@ -196,11 +196,11 @@ pub(crate) fn rules_go_on(counters: Counters, leases: Vec<(RoomId, Lease)>) {
     }
     let stamp = Stamp { log_time: LogTime(u64::MAX), raft_term: 1 };
     rooms.apply(1, &Command::Tick { stamp });
-    assert_eq!(rooms.leases().len(), 0, "log time is over, and so is every lease");
+    assert_eq!(rooms.leases().len(), 0, "a lease is left at the end of log time");
 }
 
 #[test]
-fn commands_are_read_and_applied_or_refused() {
+fn damaged_commands_are_rejected_or_can_be_applied() {
     try_decoder("commands.bin", Written::InOneWay, |commands: Vec<Command>| {
         let mut rooms = Rooms::default();
         for command in &commands {
@@ -213,13 +213,13 @@ fn commands_are_read_and_applied_or_refused() {
 }
 
 #[test]
-fn entries_are_read_or_refused() {
+fn damaged_entries_are_rejected_or_read() {
     try_decoder("log_payload.bin", Written::InOneWay, |_: EntryPayload| ());
     try_decoder("log_membership.bin", Written::InSomeOrder, |_: EntryPayload| ());
 }
 
 #[test]
-fn stored_leases_and_counters_are_read_or_refused() {
+fn damaged_leases_and_counters_are_rejected_or_work_with_the_rules() {
     let room = RoomId::new("nightly-report").unwrap();
     try_decoder("lease.bin", Written::InOneWay, |lease: Lease| {
         rules_go_on(Counters::default(), vec![(room.clone(), lease)]);
@@ -228,7 +228,7 @@ fn stored_leases_and_counters_are_read_or_refused() {
 }
 
 #[test]
-fn operations_and_decisions_are_read_or_rejected() {
+fn damaged_operations_and_decisions_are_rejected_or_read() {
     try_decoder("forwarded_operations.bin", Written::InOneWay, |operations: Vec<ForwardedOperation>| {
         for forwarded in operations {
             match forwarded.operation {
@@ -250,12 +250,12 @@ fn operations_and_decisions_are_read_or_rejected() {
 }
 
 #[test]
-fn what_nodes_say_about_themselves_is_read_or_refused() {
+fn damaged_peer_identities_are_rejected_or_read() {
     try_decoder("peer_identity.bin", Written::InOneWay, |_: PeerIdentity| ());
 }
 
 #[test]
-fn raft_messages_are_read_or_refused() {
+fn damaged_raft_messages_are_rejected_or_read() {
     try_decoder("append_entries.bin", Written::InSomeOrder, |_: AppendEntriesRequest<TypeConfig>| ());
     try_decoder("append_entries_answers.bin", Written::InOneWay, |_: Vec<AppendEntriesResponse<TypeConfig>>| ());
     try_decoder("vote.bin", Written::InOneWay, |_: VoteRequest<TypeConfig>| ());
@@ -264,17 +264,18 @@ fn raft_messages_are_read_or_refused() {
     try_decoder("snapshot_head.bin", Written::InSomeOrder, |_: SnapshotHead| ());
 }
 
-/// The bound is one that a decoder can break.
+/// Shows that the memory check notices a bad decoder.
 #[test]
 #[should_panic(expected = "bytes of memory for 8")]
-fn a_decoder_that_believes_a_length_is_caught() {
+fn a_decoder_that_allocates_the_claimed_length_is_caught() {
     bounded(8, || drop(std::hint::black_box(Vec::<u8>::with_capacity(1 << 30))));
 }
 
-/// A sketch of a decoder with a fault: it takes any byte that isn't 0 for true, so that many bytes are one value.
+/// Shows that the check of the bytes notices a bad decoder. This one reads every byte but 0 as true, so there are many ways
+/// to write one value.
 #[test]
 #[should_panic(expected = "is written as")]
-fn a_value_that_is_written_in_another_way_is_caught() {
+fn a_decoder_that_reads_many_bytes_as_one_value_is_caught() {
     struct Careless(bool);
     impl Serialize for Careless {
         fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

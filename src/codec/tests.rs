@@ -19,7 +19,7 @@ fn every_flipped_bit_is_noticed() {
 }
 
 #[test]
-fn a_damaged_length_is_not_taken_for_a_frame_that_was_cut_off() {
+fn a_damaged_length_is_distinguished_from_a_frame_that_was_cut_off() {
     let mut bytes = encode(&"text").unwrap();
     bytes[3] ^= 0x40;
     assert!(matches!(decode::<String>(&bytes), Err(CodecError::Damaged("length"))));
@@ -30,7 +30,7 @@ fn a_damaged_length_is_not_taken_for_a_frame_that_was_cut_off() {
 }
 
 #[test]
-fn a_frame_of_a_later_version_says_so() {
+fn a_frame_in_a_later_format_is_an_unknown_format() {
     let mut bytes = encode(&1_u8).unwrap();
     bytes[0] = 2;
     let crc = crc32fast::hash(&bytes[..5]);

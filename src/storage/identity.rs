@@ -87,6 +87,3 @@ fn draw_node_id(random: &dyn Random) -> NodeId {
 
 #[cfg(test)]
 mod fuzz_tests;
-
-#[cfg(test)]
-mod tests;

@@ -1,14 +1,14 @@
-//! Calls that check what all answers have in common, and that each answer is one that the node's own OpenAPI
-//! document tells of.
+//! Clients that talk to one node over HTTP. Each answer is checked: it must have what all answers have in common, and
+//! its status must be one that the node's own OpenAPI document names for that request.
+
+use std::sync::Arc;
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 
-use crate::harness::{self, Held, Node};
+use crate::harness::{self, Cluster, Node, eventually};
 
-/// Each code of the contract, and the status that goes with it.
+/// Every error code of the contract, with its status.
 const CODES: [(u16, &str); 15] = [
     (400, "invalid_input"),
     (400, "invalid_ttl"),
@@ -27,13 +27,34 @@ const CODES: [(u16, &str); 15] = [
     (503, "outcome_unknown"),
 ];
 
+/// A lease that a test holds.
+#[derive(Debug, Clone)]
+pub struct Held {
+    pub room: String,
+    pub token: String,
+    pub term: u64,
+}
+
+impl Held {
+    /// The lease in the body of an answer that grants or renews it.
+    #[track_caller]
+    pub fn from_body(room: &str, body: &Value) -> Held {
+        assert_eq!(body["status"], "leader", "{body}");
+        Held {
+            room: room.into(),
+            token: body["leader_token"].as_str().unwrap().into(),
+            term: body["leader"]["term"].as_u64().unwrap(),
+        }
+    }
+}
+
 /// One answer, whole.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
     pub headers: reqwest::header::HeaderMap,
     pub text: String,
-    /// Null if it isn't JSON.
+    /// Null if the text is not JSON.
     pub body: Value,
 }
 
@@ -42,7 +63,7 @@ impl Answer {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    /// A success, with exactly these fields.
+    /// Checks the status, and that the body has exactly these fields.
     #[track_caller]
     pub fn has_fields(&self, status: u16, fields: &str) -> &Self {
         assert_eq!((self.status, fields_of(&self.body).join(" ").as_str()), (status, fields), "{}", self.text);
@@ -55,17 +76,24 @@ impl Answer {
         self
     }
 
+    /// Checks that somebody else holds the room.
+    /// Checks that somebody else holds the room.
     #[track_caller]
     pub fn is_follower(&self) -> &Self {
         assert_eq!((self.status, &self.body["status"]), (200, &json!("follower")), "{}", self.text);
         self
     }
 
+    /// The lease that this answer grants or renews.
+    /// The lease that this answer grants or renews.
     #[track_caller]
     pub fn held(&self, room: &str) -> Held {
-        Held::from_answer(room, &(self.status, self.body.clone()))
+        assert_eq!(self.status, 200, "{}", self.text);
+        Held::from_body(room, &self.body)
     }
 
+    /// Checks what every answer has in common: its headers, and the fields of an error.
+    /// Checks what every answer has in common: its headers, and the fields of an error.
     fn check(&self) {
         let request_id = self.header("x-request-id");
         assert!(request_id.starts_with("req_") && request_id.len() == 26, "{self:?}");
@@ -101,15 +129,25 @@ pub fn fields_of(value: &Value) -> Vec<&str> {
 #[derive(Clone)]
 pub struct Caller {
     pub url: String,
-    pub document: Value,
+    pub document: Arc<Value>,
     http: reqwest::Client,
 }
 
 impl Caller {
+    /// A client of this node. Waits until the node serves its OpenAPI document, which it does before it is ready.
     pub async fn of(node: &Node) -> Caller {
-        let (status, document) = harness::get(&format!("{}/openapi.json", node.url())).await.unwrap();
-        assert_eq!(status, 200);
-        Caller { url: node.url(), document, http: harness::http() }
+        let http = harness::http();
+        let document = eventually("the node serves its OpenAPI document", async || {
+            let response = http.get(format!("{}/openapi.json", node.url())).send().await.ok()?;
+            assert_eq!(response.status(), 200);
+            response.json().await.ok()
+        });
+        Caller { url: node.url(), document: Arc::new(document.await), http: http.clone() }
+    }
+
+    /// A client of each node, in the order of the nodes.
+    pub async fn of_each(cluster: &Cluster) -> Vec<Caller> {
+        futures::future::join_all(cluster.nodes.iter().map(Caller::of)).await
     }
 
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -117,20 +155,27 @@ impl Caller {
     }
 
     pub async fn send(&self, request: RequestBuilder) -> Answer {
+        self.try_send(request).await.expect("the node answers")
+    }
+
+    /// The answer, or `None` if the node is gone.
+    pub async fn try_send(&self, request: RequestBuilder) -> Option<Answer> {
         let request = request.build().unwrap();
         let (method, path) = (request.method().clone(), request.url().path().to_owned());
-        let response = self.http.execute(request).await.unwrap();
+        let response = self.http.execute(request).await.ok()?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        let text = response.text().await.unwrap();
+        let text = response.text().await.ok()?;
         let body = serde_json::from_str(&text).unwrap_or(Value::Null);
         let answer = Answer { status, headers, text, body };
         answer.check();
         if method != Method::HEAD {
             self.check_documented(&method, &path, &answer);
         }
-        answer
+        Some(answer)
     }
 
+    /// Checks that the OpenAPI document lists this status for this request.
+    /// Checks that the OpenAPI document lists this status for this request.
     fn check_documented(&self, method: &Method, path: &str, answer: &Answer) {
         let item = self.document["paths"].as_object().unwrap().iter().find(|(template, _)| is_path_of(template, path));
         let Some((template, item)) = item else {
@@ -142,7 +187,10 @@ impl Caller {
             return;
         };
         let responses = operation["responses"].as_object().unwrap();
-        assert!(responses.contains_key(&answer.status.to_string()), "{method} {template}: not documented: {answer:?}");
+        assert!(
+            responses.contains_key(&answer.status.to_string()),
+            "the OpenAPI document does not list this answer to {method} {template}: {answer:?}"
+        );
     }
 
     pub async fn get(&self, path: &str) -> Answer {
@@ -153,7 +201,7 @@ impl Caller {
         self.send(self.request(Method::POST, path).json(&body)).await
     }
 
-    /// Sends bytes as they are, as JSON by their header.
+    /// Sends this text as it is, with the content type of JSON.
     pub async fn post_text(&self, path: &str, body: &str) -> Answer {
         let request = self.request(Method::POST, path).header("content-type", "application/json");
         self.send(request.body(body.to_owned())).await
@@ -161,6 +209,11 @@ impl Caller {
 
     pub async fn campaign(&self, room: &str, body: Value) -> Answer {
         self.post(&format!("/elections/{room}/campaign"), body).await
+    }
+
+    /// Campaigns for a vacant room, and returns the lease.
+    pub async fn win(&self, room: &str, candidate: &str, ttl_seconds: u64) -> Held {
+        self.campaign(room, json!({"candidate_id": candidate, "ttl_seconds": ttl_seconds})).await.held(room)
     }
 
     pub async fn campaign_with_key(&self, room: &str, candidate: &str, key: &str) -> Answer {
@@ -179,36 +232,39 @@ impl Caller {
     pub async fn status(&self, room: &str) -> Answer {
         self.get(&format!("/elections/{room}")).await
     }
+
+    /// The room as this node knows it, without asking the raft leader.
+    pub async fn local_status(&self, room: &str) -> Answer {
+        self.get(&format!("/elections/{room}?consistency=local")).await
+    }
 }
 
-/// Whether `/elections/{election_id}` is what `/elections/nightly-report` is made from.
+/// A cluster of one node, and a client of it.
+pub async fn one_node(args: &[&str]) -> (Cluster, Caller) {
+    let cluster = Cluster::single_with(args).await;
+    let caller = Caller::of(&cluster.nodes[0]).await;
+    (cluster, caller)
+}
+
+/// Wins 50 rooms and renews all of them again and again, until the log is longer by about this many entries.
+pub async fn fill_log(caller: &Caller, entries: usize) -> Vec<Held> {
+    const ROOMS: usize = 50;
+    let mut held = Vec::new();
+    for count in 0..ROOMS {
+        held.push(caller.win(&format!("by-snapshot-{count}"), "worker-a", 300).await);
+    }
+    for _ in 0..entries / ROOMS {
+        let renewals = held.iter().map(|lease| caller.renew(&lease.room, &lease.token));
+        for renewed in futures::future::join_all(renewals).await {
+            assert_eq!(renewed.status, 200, "{}", renewed.text);
+        }
+    }
+    held
+}
+
+/// Whether a path such as `/elections/nightly-report` matches a template such as `/elections/{election_id}`.
 fn is_path_of(template: &str, path: &str) -> bool {
     let (template, path) = (template.split('/'), path.split('/'));
     template.clone().count() == path.clone().count()
         && template.zip(path).all(|(wanted, found)| (wanted.starts_with('{') && !found.is_empty()) || wanted == found)
-}
-
-/// Sends the head of a request, with `headers` that each end a line, on a connection of its own.
-pub async fn send_head(url: &str, request_line: &str, headers: &str, body_bytes: usize) -> TcpStream {
-    let address = url.strip_prefix("http://").unwrap();
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    let head = format!(
-        "{request_line} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
-         Content-Length: {body_bytes}\r\n{headers}\r\n"
-    );
-    stream.write_all(head.as_bytes()).await.unwrap();
-    stream
-}
-
-/// Sends a request on a connection of its own, which the caller can then close as rudely as it likes.
-pub async fn send_raw(url: &str, request_line: &str, headers: &str, body: &str) -> TcpStream {
-    let mut stream = send_head(url, request_line, headers, body.len()).await;
-    stream.write_all(body.as_bytes()).await.unwrap();
-    stream
-}
-
-/// Closes a connection with a reset, as a killed process with unread data does.
-pub fn reset(stream: TcpStream) {
-    stream.set_zero_linger().unwrap();
-    drop(stream);
 }

@@ -7,8 +7,9 @@ use std::process::{Output, Stdio};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::caller::Caller;
 use crate::client_process::{Tool, command};
-use crate::harness::{Cluster, campaign, eventually, get, resign};
+use crate::harness::{Cluster, eventually};
 
 async fn run(urls: &[String], args: &[&str]) -> Output {
     let mut command = command(urls, args);
@@ -108,12 +109,9 @@ async fn a_watch_shows_each_change() {
     let cluster = Cluster::three().await;
     let tool = Tool::start(&cluster.urls(), &["watch", "cli-watch", "--output", "json"]);
     eventually("the first event", || async { (tool.events().last()?["status"] == "vacant").then_some(()) }).await;
-    let (_, won) = campaign(&cluster.urls()[1], "cli-watch", "worker-a", 60).await;
-    eventually("a leader", || async {
-        (tool.events().last()?["leader"]["term"] == won["leader"]["term"]).then_some(())
-    })
-    .await;
-    resign(&cluster.urls()[2], "cli-watch", won["leader_token"].as_str().unwrap()).await.unwrap();
+    let won = Caller::of(&cluster.nodes[1]).await.win("cli-watch", "worker-a", 60).await;
+    eventually("a leader", || async { (tool.events().last()?["leader"]["term"] == won.term).then_some(()) }).await;
+    assert_eq!(Caller::of(&cluster.nodes[2]).await.resign("cli-watch", &won.token).await.status, 200);
     eventually("vacant again", || async { (tool.events().last()?["status"] == "vacant").then_some(()) }).await;
     tool.signal(Signal::TERM);
 }
@@ -154,8 +152,8 @@ async fn an_access_token_is_read_from_a_private_file() {
     assert_eq!(run(&urls, &["status", "cli-access"]).await.status.code(), Some(77));
     let allowed = run(&urls, &["campaign", "cli-access", "--access-token-file", tokens]).await;
     assert_eq!(allowed.status.code(), Some(0), "{allowed:?}");
-    let room = format!("{}/elections/cli-access", urls[0]);
-    assert_eq!(get(&room).await.unwrap().0, 401, "the cluster demands a token");
+    let without = Caller::of(&cluster.nodes[0]).await.status("cli-access").await;
+    assert_eq!(without.status, 401, "the cluster demands a token");
 }
 
 #[tokio::test(flavor = "multi_thread")]

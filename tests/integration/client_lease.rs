@@ -9,11 +9,11 @@ use quorate::client::{
     SystemHolderClock, Waiting,
 };
 use rustix::process::Signal;
-use serde_json::json;
 
+use crate::caller::Caller;
 use crate::client_probe::Probe;
 use crate::client_proxy::{Fault, Proxy};
-use crate::harness::{Cluster, Node, eventually, get, post};
+use crate::harness::{Cluster, Node, eventually};
 
 const TTL: Duration = Duration::from_secs(5);
 
@@ -185,8 +185,8 @@ async fn a_request_whose_answer_is_lost_is_repeated_without_harm() {
     let leadership = lead(&election, "worker-a").await;
     assert_eq!(proxy.requests(), 2);
     stays_held_for(&leadership, TTL * 2).await;
-    let (_, room) = get(&format!("{}/elections/lib-cut-answers", cluster.urls()[0])).await.unwrap();
-    assert_eq!(room["leader"]["term"], leadership.term().0);
+    let room = Caller::of(&cluster.nodes[0]).await.status("lib-cut-answers").await;
+    assert_eq!(room.body["leader"]["term"], leadership.term().0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -274,22 +274,20 @@ async fn a_machine_that_slept_wakes_up_without_authority() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watch_goes_on_at_another_node_when_its_node_is_killed() {
     let mut cluster = Cluster::three().await;
-    let url = cluster.urls()[1].clone();
+    let caller = Caller::of(&cluster.nodes[1]).await;
     let election = election(cluster.urls(), "lib-watch-1");
     let mut watch = Box::pin(election.watch());
     let first = watch.next().await.unwrap().unwrap();
     assert!(first.leader.is_none());
-    let campaign = format!("{url}/elections/lib-watch-1/campaign");
-    let (_, won) = post(&campaign, json!({"candidate_id": "worker-a", "ttl_seconds": 60})).await.unwrap();
+    let won = caller.win("lib-watch-1", "worker-a", 60).await;
     let event = watch.next().await.unwrap().unwrap();
-    assert_eq!(json!(event.leader.unwrap().term), won["leader"]["term"]);
+    assert_eq!(event.leader.unwrap().term.0, won.term);
 
     cluster.nodes[0].kill();
     let event = tokio::time::timeout(Duration::from_secs(10), watch.next()).await.unwrap().unwrap().unwrap();
-    assert_eq!(json!(event.leader.unwrap().term), won["leader"]["term"], "the new connection begins with a fresh read");
-    let resign = format!("{url}/elections/lib-watch-1/resign");
+    assert_eq!(event.leader.unwrap().term.0, won.term, "the new connection begins with a fresh read");
     eventually("a resignation", || async {
-        (post(&resign, json!({"leader_token": won["leader_token"]})).await?.0 == 200).then_some(())
+        (caller.resign("lib-watch-1", &won.token).await.status == 200).then_some(())
     })
     .await;
     let vacant = async { while watch.next().await.unwrap().unwrap().leader.is_some() {} };

@@ -1,20 +1,14 @@
-//! What a node turns away: too much, too often, or not allowed.
+//! Limits of a node: the number of leases, the rate of campaigns, and who may use elections.
 
 use reqwest::Method;
 use serde_json::json;
 
-use crate::caller::{Answer, Caller};
-use crate::harness::{Cluster, write_secret};
-
-async fn with(args: &[&str]) -> (Cluster, Caller) {
-    let cluster = Cluster::single_with(args).await;
-    let caller = Caller::of(&cluster.nodes[0]).await;
-    (cluster, caller)
-}
+use crate::caller::{Answer, Caller, one_node};
+use crate::harness::write_secret;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_more_leases_live_than_may_and_those_that_do_go_on() {
-    let (_cluster, node) = with(&["--max-live-leases", "3"]).await;
+async fn at_the_limit_of_leases_new_rooms_are_refused_and_held_rooms_go_on() {
+    let (_cluster, node) = one_node(&["--max-live-leases", "3"]).await;
     let mut held = Vec::new();
     for count in 0..3 {
         let room = format!("capacity-{count}");
@@ -24,7 +18,10 @@ async fn no_more_leases_live_than_may_and_those_that_do_go_on() {
     let refused = node.campaign("capacity-full", json!({"candidate_id": "a"})).await;
     refused.is_error(409, "capacity_exceeded");
     let retry_after_ms = refused.body["retry_after_ms"].as_u64().unwrap();
-    assert!((10_000..=21_000).contains(&retry_after_ms), "when the first lease can end: {retry_after_ms}");
+    assert!(
+        (10_000..=21_000).contains(&retry_after_ms),
+        "the retry comes when the first lease can expire: {retry_after_ms}"
+    );
     node.campaign("capacity-0", json!({"candidate_id": "b"})).await.is_follower();
     assert_eq!(node.status("capacity-full").await.body["status"], "vacant");
     for lease in &held {
@@ -36,8 +33,8 @@ async fn no_more_leases_live_than_may_and_those_that_do_go_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn campaigns_over_the_limit_are_put_off_and_nothing_else_is() {
-    let (_cluster, node) = with(&["--campaigns-per-minute", "5"]).await;
+async fn the_rate_limit_delays_campaigns_and_new_rooms_and_nothing_else() {
+    let (_cluster, node) = one_node(&["--campaigns-per-minute", "5"]).await;
     let room = "rate-limits";
     let held = node.campaign(room, json!({"candidate_id": "worker-a"})).await.held(room);
     for _ in 0..2 {
@@ -60,7 +57,10 @@ async fn campaigns_over_the_limit_are_put_off_and_nothing_else_is() {
     for answer in limited {
         answer.is_error(429, "rate_limited");
         let retry_after_ms = answer.body["retry_after_ms"].as_u64().unwrap();
-        assert!((1..=12_000).contains(&retry_after_ms), "one in twelve seconds: {retry_after_ms}");
+        assert!(
+            (1..=12_000).contains(&retry_after_ms),
+            "there is one more campaign every twelve seconds: {retry_after_ms}"
+        );
         assert_eq!(answer.body["details"], "5 campaigns a minute per node");
     }
     for _ in 0..20 {
@@ -72,12 +72,13 @@ async fn campaigns_over_the_limit_are_put_off_and_nothing_else_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_behind_a_trusted_proxy_have_budgets_of_their_own() {
-    let (_cluster, node) = with(&["--campaigns-per-minute", "2", "--trusted-proxies", "127.0.0.0/8,10.0.0.0/8"]).await;
+async fn each_client_behind_a_trusted_proxy_has_its_own_rate_limit() {
+    let (_cluster, node) =
+        one_node(&["--campaigns-per-minute", "2", "--trusted-proxies", "127.0.0.0/8,10.0.0.0/8"]).await;
     let made = async |name: &str, value: &str| {
         node.send(node.request(Method::POST, "/elections").header(name, value)).await.status
     };
-    // Each row is one client, whatever it writes to the left of what the proxies add.
+    // Each row is one client. The text to the left of what the proxies add comes from the client and does not count.
     for [first, second, third] in [
         ["192.0.2.1", "192.0.2.1", "203.0.113.9, 192.0.2.1, 10.1.2.3"],
         ["192.0.2.2", "nonsense, 192.0.2.2", "192.0.2.1, 192.0.2.2:4711"],
@@ -87,12 +88,12 @@ async fn clients_behind_a_trusted_proxy_have_budgets_of_their_own() {
         assert_eq!(made("X-Forwarded-For", second).await, 201);
         assert_eq!(made("X-Forwarded-For", third).await, 429, "{third}");
     }
-    assert_eq!(made("X-Forwarded-For", "2001:db8:0:1::1").await, 201, "another network of 64 bits");
+    assert_eq!(made("X-Forwarded-For", "2001:db8:0:1::1").await, 201, "this client is in another /64 network");
     assert_eq!(made("Forwarded", "for=\"[2001:db8:0:2::1]:4711\";proto=https").await, 201);
     assert_eq!(made("Forwarded", "for=192.0.2.1").await, 429);
 }
 
-/// Each election route, with a request that would be served.
+/// Sends a valid request to each election route. Returns the routes with their answers.
 async fn election_routes(node: &Caller, access: Option<&str>) -> Vec<(String, Answer)> {
     let mut answers = Vec::new();
     for (method, path, body) in [
@@ -107,7 +108,7 @@ async fn election_routes(node: &Caller, access: Option<&str>) -> Vec<(String, An
         if let Some(access) = access {
             request = request.header("Authorization", access);
         }
-        // A stream that was let in would not end.
+        // An accepted watch stream would not end, so it is left out.
         let is_stream = path.ends_with("/watch") && access.is_some_and(|access| access.ends_with("-one-0001"));
         if !is_stream {
             answers.push((format!("{method} {path}"), node.send(request).await));
@@ -123,10 +124,10 @@ async fn health_is_open(node: &Caller) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_access_tokens_only_their_holders_may_use_elections() {
+async fn with_access_tokens_only_clients_with_a_token_may_use_elections() {
     let folder = tempfile::tempdir().unwrap();
     let file = write_secret(folder.path(), "access", "# for tests\naccess-token-one-0001\n\naccess-token-two-0002\n");
-    let (_cluster, node) = with(&["--access-token-file", file.to_str().unwrap()]).await;
+    let (_cluster, node) = one_node(&["--access-token-file", file.to_str().unwrap()]).await;
     for none in [None, Some("Basic YWNjZXNzLXRva2VuLW9uZS0wMDAx"), Some("access-token-two-0002")] {
         for (route, answer) in election_routes(&node, none).await {
             assert_eq!(answer.body["code"], "authentication_required", "{route} {none:?}");
@@ -147,8 +148,8 @@ async fn with_access_tokens_only_their_holders_may_use_elections() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn elections_that_are_switched_off_are_forbidden_and_the_node_is_healthy() {
-    let (_cluster, node) = with(&["--no-elections"]).await;
+async fn with_no_elections_every_election_route_is_forbidden_and_the_node_is_healthy() {
+    let (_cluster, node) = one_node(&["--no-elections"]).await;
     for (route, answer) in election_routes(&node, None).await {
         assert_eq!(answer.body["code"], "forbidden", "{route}");
     }

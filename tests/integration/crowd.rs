@@ -1,4 +1,4 @@
-//! More connections than a node has room for, and fewer open files than it is used to.
+//! More connections than a node can serve, and a low limit of open files.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -9,13 +9,14 @@ use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use serde_json::json;
 use tokio::net::{TcpSocket, TcpStream};
 
-use crate::harness::{Cluster, Held, Node, campaign, eventually, get};
-use crate::raw_line::Line;
+use crate::caller::{Caller, Held};
+use crate::harness::{Cluster, Node, eventually, http};
+use crate::raw_connection::RawConnection;
 
-/// With these a node of its own has 19 places for clients, and 9 of them for one address.
+/// With this limit a single node has 19 places for clients, and one address may take 9 of them.
 const FEW_FILES: &str = "-n 128";
 
-/// Connections that say nothing.
+/// Opens connections that send nothing.
 async fn idle(node: &Node, from: Ipv4Addr, count: usize) -> Vec<TcpStream> {
     let mut connections = Vec::new();
     for _ in 0..count {
@@ -34,22 +35,22 @@ fn watermark_written_at(node: &Node) -> SystemTime {
     std::fs::metadata(node.settings.data_dir.join("watermark")).unwrap().modified().unwrap()
 }
 
-/// Waits until the node has opened and written a file twice more, which it does once a second while leases change.
+/// Waits until the node has opened and written a file twice. It does so once a second while leases change.
 async fn wrote_to_its_disk(node: &Node) {
     for _ in 0..2 {
         let before = watermark_written_at(node);
         let is_new = async || (watermark_written_at(node) > before).then_some(());
-        eventually("another write of the watermark", is_new).await;
+        eventually("the watermark is written again", is_new).await;
     }
 }
 
-/// Any answer: a stranger gets no more from there.
+/// Whether the peer listener answers at all. Its answer to a stranger is an error.
 async fn answers_peers(node: &Node) -> bool {
-    get(&node.settings.peer_url()).await.is_some()
+    http().get(node.settings.peer_url()).send().await.is_ok()
 }
 
-/// Renews over one connection until it is told to stop. Gives the number of renewals, and how long the slowest took.
-async fn keep_renewing(mut line: Line, held: Held, stop: Arc<AtomicBool>) -> (u64, Duration) {
+/// Renews over one connection until it is told to stop. Returns the number of renewals, and the time of the slowest.
+async fn keep_renewing(mut connection: RawConnection, held: Held, stop: Arc<AtomicBool>) -> (u64, Duration) {
     let body = json!({"leader_token": held.token, "metadata": "m".repeat(1000)}).to_string();
     let request = format!(
         "POST /elections/{}/renew HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n\
@@ -60,8 +61,8 @@ async fn keep_renewing(mut line: Line, held: Held, stop: Arc<AtomicBool>) -> (u6
     let (mut count, mut slowest) = (0, Duration::ZERO);
     while !stop.load(Ordering::Relaxed) {
         let asked_at = Instant::now();
-        line.say(request.as_bytes()).await;
-        let reply = line.hear(false).await.expect("the holder's connection stays open");
+        connection.send(request.as_bytes()).await;
+        let reply = connection.receive(false).await.expect("the holder's connection stays open");
         assert_eq!(reply.status, 200, "{reply:?}");
         slowest = slowest.max(asked_at.elapsed());
         count += 1;
@@ -70,104 +71,105 @@ async fn keep_renewing(mut line: Line, held: Held, stop: Arc<AtomicBool>) -> (u6
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn idle_connections_take_neither_the_disk_nor_the_holders_nor_the_peers_of_a_node() {
+async fn idle_connections_do_not_block_the_disk_or_holders_or_peers_of_a_node() {
     let cluster = Cluster::single_not_ready(&[], Some(FEW_FILES));
     cluster.ready().await;
     let node = &cluster.nodes[0];
     let room = "crowded-room";
-    let held = Held::from_answer(room, &campaign(&node.url(), room, "worker-a", 300).await);
+    let held = Caller::of(node).await.win(room, "worker-a", 300).await;
     let stop = Arc::new(AtomicBool::new(false));
-    let holder = tokio::spawn(keep_renewing(Line::open(node).await, held, stop.clone()));
+    let holder = tokio::spawn(keep_renewing(RawConnection::open(node).await, held, stop.clone()));
 
-    // From one address, which gets its share. The others have the rest.
+    // One address gets no more than its share. The other addresses have the rest.
     let _greedy = idle(node, Ipv4Addr::new(127, 0, 0, 2), 300).await;
     wrote_to_its_disk(node).await;
-    assert!(node.is_ready().await, "seen from another address");
+    assert!(node.is_ready().await, "the node is ready for another address");
     assert!(answers_peers(node).await);
 
-    // From many addresses: all places are taken, and those without one wait.
+    // Many addresses take all places. Further connections wait.
     let mut crowd = Vec::new();
     for host in 1..=20 {
         crowd.extend(idle(node, Ipv4Addr::new(127, 0, 1, host), 1).await);
     }
-    let mut late = Line::open(node).await;
+    let mut late = RawConnection::open(node).await;
     let came_at = Instant::now();
-    late.say(b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n").await;
-    eventually("the node says so", || async { node.output().contains("all connections are taken").then_some(()) })
+    late.send(b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    eventually("the node logs it", || async { node.output().contains("all connections are taken").then_some(()) })
         .await;
     wrote_to_its_disk(node).await;
     assert!(answers_peers(node).await);
     let files = open_files(node);
     assert!(files < 128 - 32, "{files} open files leave nothing for the disk and the peers");
 
-    // Those who say nothing have to go after 10 s, and who has waited gets in.
-    assert_eq!(late.hear(false).await.expect("its turn comes").status, 200);
-    println!("{files} open files of 128; who came last was served after {:?}", came_at.elapsed());
+    // The node closes a silent connection after 10 s, and a waiting connection takes its place.
+    assert_eq!(late.receive(false).await.expect("a place becomes free").status, 200);
+    println!("{files} open files of 128; the last connection was served after {:?}", came_at.elapsed());
     stop.store(true, Ordering::Relaxed);
     let (renewals, slowest) = holder.await.unwrap();
     println!("meanwhile {renewals} renewals; the slowest took {slowest:?}");
-    eventually("the node is ready as before", || async { node.is_ready().await.then_some(()) }).await;
+    eventually("the node is ready again", || async { node.is_ready().await.then_some(()) }).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_raft_leader_without_a_place_for_clients_stays_raft_leader_and_decides_for_its_peers() {
-    // Long enough that a machine which is busy with other tests doesn't end a reign.
+async fn a_raft_leader_with_all_client_places_taken_stays_in_office_and_serves_its_peers() {
+    // So long that a busy machine does not cause a raft election.
     let mut cluster = Cluster::three_not_started(&["--raft-election-timeout", "2s"]);
     for node in &mut cluster.nodes {
-        // 205 of them are set aside for the disk and the peers.
+        // The node keeps 205 of them for its disk and its peers.
         node.settings.ulimit = Some("-n 256");
         node.start_again();
     }
     cluster.ready().await;
-    let [leader, follower] = [cluster.raft_leader().await, cluster.follower().await].map(|place| &cluster.nodes[place]);
-    let raft_term = leader.status().await.unwrap()["raft_term"].clone();
+    let [raft_leader, follower] =
+        [cluster.raft_leader().await, cluster.follower().await].map(|place| &cluster.nodes[place]);
+    let raft_term = raft_leader.status().await.unwrap()["raft_term"].clone();
     let room = "crowded-room";
-    let held = Held::from_answer(room, &campaign(&follower.url(), room, "worker-a", 300).await);
+    let held = Caller::of(follower).await.win(room, "worker-a", 300).await;
     let stop = Arc::new(AtomicBool::new(false));
-    let holder = tokio::spawn(keep_renewing(Line::open(follower).await, held, stop.clone()));
+    let holder = tokio::spawn(keep_renewing(RawConnection::open(follower).await, held, stop.clone()));
 
     let mut crowd = Vec::new();
     for host in 1..=60 {
-        crowd.extend(idle(leader, Ipv4Addr::new(127, 0, 1, host), 1).await);
+        crowd.extend(idle(raft_leader, Ipv4Addr::new(127, 0, 1, host), 1).await);
     }
-    eventually("the raft leader is full", || async {
-        leader.output().contains("all connections are taken").then_some(())
+    eventually("all places of the raft leader are taken", || async {
+        raft_leader.output().contains("all connections are taken").then_some(())
     })
     .await;
-    wrote_to_its_disk(leader).await;
+    wrote_to_its_disk(raft_leader).await;
     stop.store(true, Ordering::Relaxed);
     let (renewals, slowest) = holder.await.unwrap();
-    println!("{renewals} renewals by way of a full raft leader; the slowest took {slowest:?}");
+    println!("{renewals} renewals through a full raft leader; the slowest took {slowest:?}");
     assert_eq!(follower.status().await.unwrap()["raft_term"], raft_term);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_connection_that_can_not_be_accepted_waits_and_the_node_goes_on() {
+async fn a_connection_that_cannot_be_accepted_waits_until_it_can() {
     let cluster = Cluster::single().await;
     let node = &cluster.nodes[0];
-    // Its disk has to be done first: what is due for it is written within a second.
+    // Opening a file must not fail, so the disk has to be idle first. Every due write happens within a second.
     let ready_at = Instant::now();
-    eventually("nothing is left to be written", || async {
+    eventually("the disk is idle", || async {
         let quiet = ready_at.elapsed().min(watermark_written_at(node).elapsed().unwrap_or_default());
         (quiet > Duration::from_secs(3)).then_some(())
     })
     .await;
     let pid = Pid::from_raw(i32::try_from(node.pid()).unwrap());
     let maximum = getrlimit(Resource::Nofile).maximum;
-    // It keeps the files that it has, and gets no more.
+    // The node keeps its open files, and cannot open any more.
     let before = prlimit(pid, Resource::Nofile, Rlimit { current: Some(4), maximum }).unwrap();
-    let mut line = Line::open(node).await;
-    line.say(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    let mut connection = RawConnection::open(node).await;
+    connection.send(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n").await;
     let failed = || node.output().matches("a connection was not accepted").count();
-    eventually("the failure is told", || async { (failed() > 0).then_some(()) }).await;
+    eventually("the failure is logged", || async { (failed() > 0).then_some(()) }).await;
     prlimit(pid, Resource::Nofile, before).unwrap();
-    assert_eq!(line.hear(false).await.unwrap().status, 200);
+    assert_eq!(connection.receive(false).await.unwrap().status, 200);
     assert!(node.is_ready().await);
-    assert_eq!(failed(), 1, "however often it was tried");
+    assert_eq!(failed(), 1, "repeated failures are logged once");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_takes_as_many_files_as_it_may_have_and_says_so_if_they_are_few() {
+async fn a_node_raises_its_limit_of_open_files_and_warns_or_ends_if_the_hard_limit_is_low() {
     let limits = |node: &Node| {
         let limits = std::fs::read_to_string(format!("/proc/{}/limits", node.pid())).unwrap();
         let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();

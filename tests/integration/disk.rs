@@ -1,88 +1,92 @@
-//! Nodes whose disk fails or fills up: they say so and end, the others serve, and nothing acknowledged is lost.
+//! Nodes whose disk fails or is full. Such a node logs the reason and ends. The others serve on, and nothing that was
+//! acknowledged is lost.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use reqwest::Method;
 use serde_json::json;
 
+use crate::caller::{Caller, Held};
 use crate::disk_image::Disk;
-use crate::harness::{Cluster, Held, campaign, eventually, renew};
+use crate::harness::{Cluster, Node, eventually};
 
-/// Three nodes, of which the raft leader keeps its data on a file system of its own; and the leader's place.
+/// Three nodes, and the place of the raft leader. The raft leader keeps its data on `disk`.
 async fn cluster_on(disk: &Disk) -> (Cluster, usize) {
     let mut cluster = Cluster::three_not_started(&[]);
     cluster.nodes[0].settings.data_dir = disk.data_dir();
-    cluster.nodes.iter_mut().for_each(crate::harness::Node::start_again);
+    cluster.nodes.iter_mut().for_each(Node::start_again);
     cluster.ready().await;
-    // Raft leadership moves on when its node is told to stop; so it comes to the first node in a few steps.
+    // A raft leader that gets SIGTERM hands over to another node. Repeat that until the first node is raft leader.
     loop {
-        let leader = cluster.raft_leader().await;
-        if leader == 0 {
-            return (cluster, leader);
+        let raft_leader = cluster.raft_leader().await;
+        if raft_leader == 0 {
+            return (cluster, raft_leader);
         }
-        cluster.nodes[leader].signal(rustix::process::Signal::TERM);
-        cluster.nodes[leader].exit_code().await;
-        cluster.nodes[leader].start_again();
+        cluster.nodes[raft_leader].signal(rustix::process::Signal::TERM);
+        cluster.nodes[raft_leader].exit_code().await;
+        cluster.nodes[raft_leader].start_again();
         cluster.ready().await;
     }
 }
 
+/// Checks that the two nodes with a good disk renew all these leases.
 async fn leases_live_on(cluster: &Cluster, held: &[Held]) {
+    let others = [Caller::of(&cluster.nodes[1]).await, Caller::of(&cluster.nodes[2]).await];
     for (place, lease) in held.iter().enumerate() {
-        let url = cluster.nodes[1 + place % 2].url();
-        eventually("the others serve", || async {
-            let (status, body) = renew(&url, &lease.room, &lease.token).await?;
-            assert_ne!(status, 404, "{body}");
-            (status == 200).then(|| assert_eq!(body["leader"]["term"], json!(lease.term)))
+        eventually("another node renews the lease", || async {
+            let renewed = others[place % 2].renew(&lease.room, &lease.token).await;
+            assert_ne!(renewed.status, 404, "{}", renewed.text);
+            (renewed.status == 200).then(|| assert_eq!(renewed.body["leader"]["term"], lease.term))
         })
         .await;
     }
 }
 
 async fn hold_some(cluster: &Cluster) -> Vec<Held> {
+    let callers = Caller::of_each(cluster).await;
     let mut held = Vec::new();
     for count in 0..10 {
-        let room = format!("on-a-bad-disk-{count}");
-        held.push(Held::from_answer(&room, &campaign(&cluster.urls()[count % 3], &room, "worker-a", 300).await));
+        held.push(callers[count % 3].win(&format!("on-a-bad-disk-{count}"), "worker-a", 300).await);
     }
     held
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_raft_leader_with_a_full_disk_ends_and_comes_back_when_there_is_room() {
+async fn a_raft_leader_with_a_full_disk_ends_and_starts_again_when_there_is_space() {
     let disk = match Disk::make() {
         Ok(disk) => disk,
         Err(why) => return println!("SKIPPED: {why}"),
     };
     let (mut cluster, full) = cluster_on(&disk).await;
     let held = hold_some(&cluster).await;
+    let (caller, of_full) = (Caller::of(&cluster.nodes[1]).await, Caller::of(&cluster.nodes[full]).await);
     let ballast = disk.data_dir().parent().unwrap().join("ballast");
     let mut file = std::fs::File::create(&ballast).unwrap();
     while file.write_all(&[0; 4096]).is_ok() {}
     let _ = file.sync_all();
-    // Writes go on until the log needs a block that it hasn't got.
-    let url = cluster.nodes[1].url();
-    let code = eventually("the node with the full disk ends", || async {
+    // The log still has free space in its last block, so it takes some writes until one fails.
+    eventually("the node with the full disk ends", || async {
         for lease in &held {
-            let _ = renew(&url, &lease.room, &lease.token).await;
+            caller.renew(&lease.room, &lease.token).await;
         }
-        crate::harness::get(&format!("{}/livez", cluster.nodes[full].url())).await.is_none().then_some(())
-    });
-    code.await;
+        of_full.try_send(of_full.request(Method::GET, "/livez")).await.is_none().then_some(())
+    })
+    .await;
     assert_eq!(cluster.nodes[full].exit_code().await, Some(70));
     let output = cluster.nodes[full].output();
-    assert!(output.contains("No space left on device"), "it says why");
+    assert!(output.contains("No space left on device"), "the reason is not logged");
     leases_live_on(&cluster, &held).await;
     std::fs::remove_file(&ballast).unwrap();
     cluster.nodes[full].start_again();
     cluster.ready().await;
     leases_live_on(&cluster, &held).await;
     cluster.converged().await;
-    cluster.nodes.iter_mut().for_each(crate::harness::Node::kill);
+    cluster.nodes.iter_mut().for_each(Node::kill);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_serves_on_when_the_disk_of_its_raft_leader_dies_and_loses_nothing_when_it_is_back() {
+async fn when_the_disk_of_the_raft_leader_fails_the_others_serve_and_no_lease_is_lost() {
     let disk = match Disk::make() {
         Ok(disk) => disk,
         Err(why) => return println!("SKIPPED: {why}"),
@@ -98,31 +102,31 @@ async fn a_cluster_serves_on_when_the_disk_of_its_raft_leader_dies_and_loses_not
     cluster.ready().await;
     leases_live_on(&cluster, &held).await;
     cluster.converged().await;
-    cluster.nodes.iter_mut().for_each(crate::harness::Node::kill);
+    cluster.nodes.iter_mut().for_each(Node::kill);
 }
 
-/// Open requests go on trying for their whole deadline, and once kept a node with a dead core alive as long: its
-/// supervisor could not start it again, and clients hung on it instead of going to another.
+/// An open request retries until its deadline. A bug let such requests keep a node alive whose raft core had ended. Its
+/// supervisor could not restart it, and clients waited for it instead of calling another node.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_with_a_dead_disk_ends_within_two_seconds_whatever_requests_are_open() {
+async fn a_node_with_a_failed_disk_ends_within_two_seconds_although_requests_are_open() {
     let disk = match Disk::make() {
         Ok(disk) => disk,
         Err(why) => return println!("SKIPPED: {why}"),
     };
     let (mut cluster, dead) = cluster_on(&disk).await;
-    let url = cluster.nodes[dead].url();
+    let caller = Caller::of(&cluster.nodes[dead]).await;
     disk.cut_power();
     for count in 0..50 {
-        let path = format!("{url}/elections/open-request-{count}/campaign");
-        // Whether it is answered, and what, is not the matter here.
-        tokio::spawn(async move { crate::harness::post(&path, json!({"candidate_id": "worker-a"})).await });
+        let request = caller.request(Method::POST, &format!("/elections/open-request-{count}/campaign"));
+        // The answers do not matter here.
+        tokio::spawn(request.json(&json!({"candidate_id": "worker-a"})).send());
     }
-    eventually("the failure is noticed", || async {
+    eventually("the node notices the failure", || async {
         cluster.nodes[dead].output().contains("stopping: no longer ready").then_some(())
     })
     .await;
     let noticed_at = Instant::now();
     assert_eq!(cluster.nodes[dead].exit_code().await, Some(70));
     assert!(noticed_at.elapsed() < Duration::from_secs(2), "{:?}", noticed_at.elapsed());
-    cluster.nodes.iter_mut().for_each(crate::harness::Node::kill);
+    cluster.nodes.iter_mut().for_each(Node::kill);
 }

@@ -1,4 +1,4 @@
-//! A file system in a file, whose power can be cut. Needs the right to mount.
+//! A file system in a file, whose power can be cut. This needs the right to mount.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// A mounted file system of its own. It is unmounted however the test ends.
+/// A mounted file system. It is unmounted however the test ends.
 pub struct Disk {
     image: PathBuf,
     pub mount: PathBuf,
@@ -30,9 +30,11 @@ impl Disk {
         run(Command::new("mount").args(["-o", "loop"]).arg(&self.image).arg(&self.mount)).map(drop)
     }
 
-    /// A file can be held for a moment longer: by a thread of sled that is about to end, or by a process of
-    /// another test between its fork and its exec. So can the whole mount, by a process with a mount namespace of
-    /// its own; mounted again meanwhile it would still be the file system whose power was cut.
+    /// Unmounts the file system, and waits until the kernel has let go of it.
+    ///
+    /// For a moment a file can still be open: in a thread of sled that is about to end, or in a process of another test
+    /// between its fork and its exec. A process with its own mount namespace can keep the whole mount alive. If it were
+    /// mounted again before that ends, it would still be the file system whose power was cut.
     pub fn unmount(&self) -> Result<(), String> {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
@@ -57,17 +59,17 @@ impl Disk {
         Ok(!listed.map_err(|error| error.to_string())?.stdout.is_empty())
     }
 
-    /// Drops what isn't on the disk. From here on every write fails.
+    /// Drops everything that is not on the disk yet. From then on every write fails.
     pub fn cut_power(&self) {
         cut_power(&self.root());
     }
 
-    /// The folder that it is mounted on.
+    /// The folder where the file system is mounted, opened.
     pub fn root(&self) -> File {
         File::open(&self.mount).unwrap()
     }
 
-    /// Where on it a node keeps its data.
+    /// The data directory of a node on this disk.
     pub fn data_dir(&self) -> PathBuf {
         self.mount.join("data")
     }
@@ -75,23 +77,23 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // Whether it is mounted at this moment depends on where the test ended.
+        // This fails if the test ended while the disk was not mounted, which is fine.
         let _ = self.unmount();
     }
 }
 
-/// Drops what the file system of this folder has not written.
+/// Drops everything that the file system of this folder has not written to its disk.
 pub fn cut_power(root: &File) {
     const GOING_DOWN: u32 = rustix::ioctl::opcode::read::<u32>(b'X', 125);
     const WITHOUT_FLUSHING_THE_JOURNAL: u32 = 2;
-    // SAFETY: the kernel reads a u32 for this request, and a u32 is what it is given.
+    // SAFETY: for this request the kernel reads a u32, and the argument is a u32.
     unsafe {
         let request = rustix::ioctl::Setter::<GOING_DOWN, u32>::new(WITHOUT_FLUSHING_THE_JOURNAL);
         rustix::ioctl::ioctl(root.as_fd(), request).unwrap();
     }
 }
 
-/// Runs a program to its end, and gives what it printed.
+/// Runs a program to its end, and returns what it printed.
 pub fn run(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     if output.status.success() {

@@ -1,20 +1,22 @@
-//! Nodes that are further from each other than one heartbeat interval.
+//! Nodes so far apart that a message and its answer take longer than one heartbeat interval.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::harness::{Cluster, Held, Node, campaign, eventually, fresh_address, renew};
+use crate::caller::{Caller, Held};
+use crate::harness::{Cluster, Node, eventually, fresh_address};
 
-/// One way. There and back is longer than the 100 ms between two heartbeats.
+/// The delay in one direction. Both directions together take longer than the 100 ms between two heartbeats.
 const DISTANCE: Duration = Duration::from_millis(70);
 
-/// Longer than a raft election timeout, after which a raft leader that nothing was confirmed to takes no write.
+/// Longer than a raft election timeout. A raft leader takes no write if nothing was confirmed to it for that long.
 const QUIET: Duration = Duration::from_millis(700);
 
-/// Passes on what comes to one address to another, late.
+/// Forwards connections from one address to another, with a delay.
 async fn pass_on(front: SocketAddr, node: SocketAddr) {
     let listener = TcpListener::bind(front).await.unwrap();
     loop {
@@ -27,7 +29,7 @@ async fn pass_on(front: SocketAddr, node: SocketAddr) {
     }
 }
 
-/// A request and its answer are one piece each, so none waits behind another.
+/// Copies bytes with a delay. A request and its answer are one piece each, so no piece waits behind another.
 async fn carry(mut reads: impl AsyncRead + Unpin, mut writes: impl AsyncWrite + Unpin) {
     let mut piece = vec![0; 64 << 10];
     while let Ok(length @ 1..) = reads.read(&mut piece).await {
@@ -38,7 +40,7 @@ async fn carry(mut reads: impl AsyncRead + Unpin, mut writes: impl AsyncWrite + 
     }
 }
 
-/// Three nodes, each known to the others by an address that is far away.
+/// Three nodes. Each reaches the others through an address that delays everything.
 async fn far_apart(args: &[&str]) -> Cluster {
     let mut cluster = Cluster::three_not_started(args);
     let mut peers = Vec::new();
@@ -48,7 +50,7 @@ async fn far_apart(args: &[&str]) -> Cluster {
         peers.push(format!("{}={front}", node.settings.name));
     }
     for node in &mut cluster.nodes {
-        let place = node.settings.args.iter().position(|arg| arg == "--peers").expect("they have peers");
+        let place = node.settings.args.iter().position(|arg| arg == "--peers").expect("each node has peers");
         node.settings.args[place + 1] = peers.join(",");
         node.start_again();
     }
@@ -56,45 +58,43 @@ async fn far_apart(args: &[&str]) -> Cluster {
     cluster
 }
 
-async fn is_renewed(url: &str, lease: &Held) {
-    eventually("it is renewed", || async {
-        let (status, _) = renew(url, &lease.room, &lease.token).await?;
-        (status == 200).then_some(())
+async fn is_renewed(caller: &Caller, lease: &Held) {
+    eventually("the lease is renewed", || async {
+        (caller.renew(&lease.room, &lease.token).await.status == 200).then_some(())
     })
     .await;
 }
 
-/// Openraft gives each append as long as one heartbeat interval, and its messages were given no more. Nodes 70 ms
-/// apart then confirmed nothing at all, though their heartbeats arrived and kept a raft leader in office.
+/// Openraft's timeout for an append is one heartbeat interval. When our messages used it too, nodes that were 70 ms apart
+/// never confirmed an append, although their heartbeats arrived and kept the raft leader in office.
 ///
-/// Openraft also ends each heartbeat after one interval, whatever we do, and takes no write once nothing was confirmed
-/// for a raft election timeout. So that one is longer here than the second between two ticks.
+/// Openraft itself ends each heartbeat after one interval. It takes no write if nothing was confirmed for a raft election
+/// timeout. So that timeout is longer here than the second between two ticks.
 #[tokio::test(flavor = "multi_thread")]
-async fn nodes_that_are_further_apart_than_a_heartbeat_serve() {
+async fn nodes_that_are_further_apart_than_a_heartbeat_interval_serve() {
     let mut cluster = far_apart(&["--raft-election-timeout", "2s"]).await;
-    for (count, url) in cluster.urls().iter().enumerate() {
-        let room = format!("far-away-{count}");
-        let lease = Held::from_answer(&room, &campaign(url, &room, "worker-a", 300).await);
-        is_renewed(url, &lease).await;
+    for (count, caller) in Caller::of_each(&cluster).await.iter().enumerate() {
+        let lease = caller.win(&format!("far-away-{count}"), "worker-a", 300).await;
+        is_renewed(caller, &lease).await;
     }
     cluster.nodes.iter_mut().for_each(Node::kill);
 }
 
-/// With its own settings such a raft leader loses its quorum in any half second without a write. It then took no write
-/// any more, and its heartbeats, which arrived, kept the others from electing one of them.
+/// With the default raft election timeout, such a raft leader loses its quorum after half a second without a write. A bug
+/// made it stay in office then: it took no writes, and its heartbeats kept the others from electing another.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_raft_leader_that_hears_nothing_makes_way_for_one_that_writes() {
+async fn a_raft_leader_that_lost_its_quorum_makes_way_for_one_that_writes() {
     let mut cluster = far_apart(&[]).await;
-    let urls = cluster.urls();
+    let callers = Caller::of_each(&cluster).await;
     let lease = eventually("a room is won", || async {
-        let answer = campaign(&urls[0], "far-away", "worker-a", 300).await;
-        (answer.0 == 200).then(|| Held::from_answer("far-away", &answer))
+        let answer = callers[0].campaign("far-away", json!({"candidate_id": "worker-a", "ttl_seconds": 300})).await;
+        (answer.status == 200).then(|| answer.held("far-away"))
     })
     .await;
-    for url in &urls {
-        // Nothing else may be written meanwhile: that is the case that is tried.
+    for caller in &callers {
+        // The test needs a time without any write.
         tokio::time::sleep(QUIET).await;
-        is_renewed(url, &lease).await;
+        is_renewed(caller, &lease).await;
     }
     cluster.nodes.iter_mut().for_each(Node::kill);
 }

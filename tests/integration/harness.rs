@@ -1,4 +1,4 @@
-//! Starts nodes, talks to them, kills them, and always cleans up.
+//! Starts nodes and kills them. No node outlives its test.
 
 use std::io::{BufRead, BufReader};
 use std::net::Ipv4Addr;
@@ -9,19 +9,19 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-/// How long anything may take that should take a moment, on a machine that is busy with other tests.
+/// The deadline for everything that should take a moment. It is long because other tests keep the machine busy.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Out of the way of all tests but those that are about it.
+/// Tests that do not set this limit themselves get one that is never reached.
 const CAMPAIGNS_PER_MINUTE: &str = "--campaigns-per-minute";
 
-/// What the nodes of a cluster share. No piece of it is likely to be in any output by chance.
+/// The secret of every test cluster. It is random, so no piece of it is in any output by chance.
 pub const CLUSTER_SECRET: &str = "kT5vQ0xN2bW9sL7gH4jD8fR1mZ6cY3pA";
 
-/// A loopback network of its own for each cluster, so that tests never fight for ports: 127.x.y.z, where x and y
-/// come from this process and z counts clusters and nodes.
+/// A loopback address that no other node has, so that tests never compete for ports: 127.x.y.z, where x and y come from
+/// the id of this process and z is a counter.
 pub fn fresh_address() -> Ipv4Addr {
     static NEXT: AtomicU16 = AtomicU16::new(1);
     let host = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -31,19 +31,19 @@ pub fn fresh_address() -> Ipv4Addr {
     Ipv4Addr::new(127, high + 20, low, u8::try_from(host).unwrap())
 }
 
-/// What a node is started with.
+/// How a node is started.
 #[derive(Clone)]
 pub struct NodeSettings {
     pub name: String,
     pub address: Ipv4Addr,
     pub data_dir: PathBuf,
     pub args: Vec<String>,
-    /// Arguments of the shell's `ulimit`, if it is to be called first.
+    /// If set, a shell calls `ulimit` with these arguments and then becomes the node.
     pub ulimit: Option<&'static str>,
 }
 
 impl NodeSettings {
-    /// One node by itself, with its data in `folder`.
+    /// A cluster of one node, with its data in `folder`.
     pub fn single(folder: &Path) -> NodeSettings {
         let (name, data_dir) = ("n1".into(), folder.join("n1"));
         NodeSettings { name, address: fresh_address(), data_dir, args: Vec::new(), ulimit: None }
@@ -71,7 +71,7 @@ impl NodeSettings {
             .arg(&self.data_dir)
             .args(&self.args)
             .env_clear()
-            // Means something only to nodes that are built with the feature of that name.
+            // Only nodes that were built with planted bugs read it.
             .envs(std::env::var_os("QUORATE_PLANTED_BUG").map(|bug| ("QUORATE_PLANTED_BUG", bug)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -98,7 +98,7 @@ impl Node {
     }
 
     pub fn start_again(&mut self) {
-        assert!(self.child.is_none(), "{} runs already", self.settings.name);
+        assert!(self.child.is_none(), "{} is running already", self.settings.name);
         let mut child = self.settings.command().spawn().unwrap();
         for stream in [
             Box::new(child.stdout.take().unwrap()) as Box<dyn std::io::Read + Send>,
@@ -120,13 +120,13 @@ impl Node {
         self.settings.url()
     }
 
-    /// Everything that it has printed so far.
+    /// Everything that the node has printed so far.
     pub fn output(&self) -> String {
         self.output.lock().unwrap().clone()
     }
 
     pub fn pid(&self) -> u32 {
-        self.child.as_ref().expect("the node runs").id()
+        self.child.as_ref().expect("the node is running").id()
     }
 
     pub fn signal(&self, signal: Signal) {
@@ -134,7 +134,7 @@ impl Node {
         kill_process(pid, signal).unwrap();
     }
 
-    /// kill -9, and the end of it.
+    /// Kills the node with SIGKILL, and waits until the process has ended.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().unwrap();
@@ -142,25 +142,25 @@ impl Node {
         }
     }
 
-    /// Waits for its end, and gives the exit code.
+    /// Waits until the node ends by itself, and returns its exit code.
     pub async fn exit_code(&mut self) -> Option<i32> {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            if let Some(status) = self.child.as_mut().expect("the node runs").try_wait().unwrap() {
+            if let Some(status) = self.child.as_mut().expect("the node is running").try_wait().unwrap() {
                 self.child = None;
                 return status.code();
             }
-            assert!(Instant::now() < deadline, "{} does not end:\n{}", self.settings.name, self.output());
+            assert!(Instant::now() < deadline, "{} is still running:\n{}", self.settings.name, self.output());
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 
     pub async fn is_ready(&self) -> bool {
-        get(&format!("{}/readyz", self.url())).await.is_some_and(|(status, _)| status == 200)
+        http().get(format!("{}/readyz", self.url())).send().await.is_ok_and(|answer| answer.status() == 200)
     }
 
     pub async fn status(&self) -> Option<Value> {
-        get(&format!("{}/status", self.url())).await.map(|(_, body)| body)
+        http().get(format!("{}/status", self.url())).send().await.ok()?.json().await.ok()
     }
 }
 
@@ -173,14 +173,14 @@ impl Drop for Node {
     }
 }
 
-/// Nodes of one cluster, and their folders.
+/// The nodes of one cluster, and the folder with their data.
 pub struct Cluster {
     pub nodes: Vec<Node>,
     pub _folder: tempfile::TempDir,
 }
 
 impl Cluster {
-    /// One node, as `quorate serve` starts it.
+    /// One node with default settings, ready.
     pub async fn single() -> Cluster {
         Self::single_with(&[]).await
     }
@@ -199,7 +199,7 @@ impl Cluster {
         Cluster { nodes: vec![Node::start(settings)], _folder: folder }
     }
 
-    /// Three nodes with a cluster secret.
+    /// Three nodes with a cluster secret, ready.
     pub async fn three() -> Cluster {
         Self::three_with(&[]).await
     }
@@ -245,27 +245,27 @@ impl Cluster {
         .await;
     }
 
-    /// The place of the raft leader among the nodes that run, once they agree on one.
+    /// The place of the raft leader in `nodes`. Waits until exactly one running node says that it is raft leader.
     pub async fn raft_leader(&self) -> usize {
         eventually("one raft leader", || async {
-            let mut leaders = Vec::new();
+            let mut raft_leaders = Vec::new();
             for (place, node) in self.nodes.iter().enumerate().filter(|(_, node)| node.child.is_some()) {
                 if node.status().await?["role"] == "raft_leader" && node.is_ready().await {
-                    leaders.push(place);
+                    raft_leaders.push(place);
                 }
             }
-            (leaders.len() == 1).then(|| leaders[0])
+            (raft_leaders.len() == 1).then(|| raft_leaders[0])
         })
         .await
     }
 
-    /// A node that isn't the raft leader.
+    /// The place of a running raft follower.
     pub async fn follower(&self) -> usize {
-        let leader = self.raft_leader().await;
-        (0..self.nodes.len()).find(|place| *place != leader && self.nodes[*place].child.is_some()).unwrap()
+        let raft_leader = self.raft_leader().await;
+        (0..self.nodes.len()).find(|place| *place != raft_leader && self.nodes[*place].child.is_some()).unwrap()
     }
 
-    /// Waits until the running nodes have applied the same, and checks that they then hold the same.
+    /// Waits until all running nodes have applied the same entries, and checks that their states are then equal.
     pub async fn converged(&self) {
         let digests = eventually("the same applied index on all nodes", || async {
             let mut seen = Vec::new();
@@ -289,73 +289,21 @@ pub fn write_secret(folder: &Path, name: &str, content: &str) -> PathBuf {
     path
 }
 
-/// Polls until there is something, and fails loudly when it takes too long.
+/// Polls until `look` finds something. Panics if that takes longer than [`PATIENCE`].
 pub async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, mut look: impl FnMut() -> F) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
         if let Some(found) = look().await {
             return found;
         }
-        assert!(Instant::now() < deadline, "not in {PATIENCE:?}: {what}");
+        assert!(Instant::now() < deadline, "still not true after {PATIENCE:?}: {what}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 
+/// An HTTP client that gives up idle connections after 5 s. The node closes them after 10 s, and a request that is sent
+/// at that moment would fail.
 pub fn http() -> reqwest::Client {
-    reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(70)).build().unwrap()
-}
-
-pub async fn get(url: &str) -> Option<(u16, Value)> {
-    let response = http().get(url).send().await.ok()?;
-    let status = response.status().as_u16();
-    Some((status, response.json().await.unwrap_or(Value::Null)))
-}
-
-pub async fn post(url: &str, body: Value) -> Option<(u16, Value)> {
-    let response = http().post(url).json(&body).send().await.ok()?;
-    let status = response.status().as_u16();
-    Some((status, response.json().await.unwrap_or(Value::Null)))
-}
-
-pub async fn campaign(url: &str, room: &str, candidate: &str, ttl_seconds: u64) -> (u16, Value) {
-    let body = json!({"candidate_id": candidate, "ttl_seconds": ttl_seconds});
-    post(&format!("{url}/elections/{room}/campaign"), body).await.expect("the node answers")
-}
-
-pub async fn campaign_with_key(url: &str, room: &str, candidate: &str, key: &str) -> Option<(u16, Value)> {
-    let request = http()
-        .post(format!("{url}/elections/{room}/campaign"))
-        .header("Idempotency-Key", key)
-        .json(&json!({"candidate_id": candidate, "ttl_seconds": 30}));
-    let response = request.send().await.ok()?;
-    let status = response.status().as_u16();
-    Some((status, response.json().await.ok()?))
-}
-
-pub async fn renew(url: &str, room: &str, token: &str) -> Option<(u16, Value)> {
-    post(&format!("{url}/elections/{room}/renew"), json!({"leader_token": token})).await
-}
-
-pub async fn resign(url: &str, room: &str, token: &str) -> Option<(u16, Value)> {
-    post(&format!("{url}/elections/{room}/resign"), json!({"leader_token": token})).await
-}
-
-/// A lease that some test holds.
-#[derive(Debug, Clone)]
-pub struct Held {
-    pub room: String,
-    pub token: String,
-    pub term: u64,
-}
-
-impl Held {
-    pub fn from_answer(room: &str, (status, body): &(u16, Value)) -> Held {
-        assert_eq!(*status, 200, "{body}");
-        assert_eq!(body["status"], "leader", "{body}");
-        Held {
-            room: room.into(),
-            token: body["leader_token"].as_str().unwrap().into(),
-            term: body["leader"]["term"].as_u64().unwrap(),
-        }
-    }
+    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(70));
+    client.pool_idle_timeout(Duration::from_secs(5)).build().unwrap()
 }

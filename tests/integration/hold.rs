@@ -4,11 +4,12 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::caller::Caller;
 use crate::client_probe::Probe;
 use crate::client_process::{Tool, boot_time};
-use crate::harness::{Cluster, Node, campaign, eventually, get, http};
+use crate::harness::{Cluster, Node, eventually, http};
 
 const TTL: Duration = Duration::from_secs(5);
 
@@ -125,7 +126,7 @@ async fn with_all_nodes_down_the_end_is_told_before_it_comes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sidecar_says_who_leads_and_never_what_was() {
     let mut cluster = Cluster::single().await;
-    campaign(&cluster.urls()[0], "hold-sidecar", "somebody-else", 5).await;
+    Caller::of(&cluster.nodes[0]).await.win("hold-sidecar", "somebody-else", 5).await;
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let listen = format!("127.0.0.1:{port}");
     let tool = Tool::start(&cluster.urls(), &hold("hold-sidecar", "worker-a", &["--listen", &listen]));
@@ -139,7 +140,7 @@ async fn the_sidecar_says_who_leads_and_never_what_was() {
     tool.event("leader").await;
     eventually("the own name", || async { (ask("/").await == said(200, "worker-a")).then_some(()) }).await;
     assert_eq!(ask("/is-leader").await, said(200, "true"));
-    let (_, status) = get(&format!("http://{listen}/status")).await.unwrap();
+    let status: Value = serde_json::from_str(&ask("/status").await.unwrap().1).unwrap();
     assert_eq!((&status["is_leader"], &status["status"]), (&json!(true), &json!("leader")), "{status}");
     assert_eq!(status["term"], tool.seen("leader").unwrap()["term"]);
     assert!((1..=4_000).contains(&status["remaining_ms"].as_u64().unwrap()), "{status}");
@@ -177,6 +178,6 @@ async fn without_a_reader_a_hold_ends_and_gives_the_room_up() {
     let ended = Instant::now();
     let status = eventually("its end", || std::future::ready(child.try_wait().unwrap())).await;
     assert!(status.success() && ended.elapsed() < TTL, "{status} after {:?}", ended.elapsed());
-    let (_, room) = get(&format!("{}/elections/hold-no-reader", cluster.urls()[0])).await.unwrap();
-    assert_eq!(room["status"], "vacant");
+    let room = Caller::of(&cluster.nodes[0]).await.status("hold-no-reader").await;
+    assert_eq!(room.body["status"], "vacant");
 }

@@ -1,4 +1,6 @@
-//! Real nodes: the built program, on loopback addresses of its own, over HTTP; and the storage layer on real disks.
+//! Tests of the built program: real nodes on loopback addresses, called over HTTP. And tests of the storage on real disks.
+//!
+//! The first block of modules holds the tools, the second the tests.
 
 #![allow(
     clippy::disallowed_methods,
@@ -13,13 +15,18 @@ mod client_process;
 mod client_proxy;
 mod disk_image;
 mod harness;
-mod raw_line;
+mod peer_caller;
+mod raw_connection;
+mod raw_requests;
+mod secret_scanner;
+mod storage_fixtures;
 
 mod cli;
 mod client_cli;
 mod client_lease;
 mod cluster;
 mod contract;
+mod contract_input;
 mod contract_limits;
 mod contract_outcomes;
 mod contract_waiting;
@@ -34,11 +41,14 @@ mod peer_port;
 mod peer_snapshots;
 mod power_cut;
 mod raw_socket;
+mod raw_socket_timing;
 mod recipes;
 mod run;
 mod secrets;
 mod storage;
 mod storage_damage;
+mod storage_damage_state;
 mod storage_golden;
 mod storage_kill;
 mod watch;
+mod watch_slow_reader;

@@ -1,5 +1,5 @@
-//! What nodes send each other, and every command that can stand in a log, byte for byte as it was first written:
-//! nodes of two versions run side by side during an upgrade.
+//! The messages between nodes and the commands in the log keep their exact bytes, because nodes of two versions run side by
+//! side during an upgrade.
 
 use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse, TransferLeaderRequest, VoteRequest, VoteResponse};
 use quorate::codec;
@@ -12,11 +12,11 @@ use quorate::raft_types::{TypeConfig, Vote};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::storage::{campaign, entry, lease, log_id, room, snapshot_meta};
+use crate::storage_fixtures::{campaign, entry, lease, log_id, room, snapshot_meta};
 use crate::storage_golden::same_as_golden;
 
-/// Writes as ever, and writes the same again after it has read what was written.
-fn as_ever<T: Serialize + DeserializeOwned>(name: &str, value: &T) {
+/// Checks that a value is written as its golden bytes, and that these are read and written again without a change.
+fn keeps_its_bytes<T: Serialize + DeserializeOwned>(name: &str, value: &T) {
     let golden = same_as_golden(name, &codec::encode(value).unwrap());
     let read: T = codec::decode(&golden).unwrap();
     assert!(codec::encode(&read).unwrap() == golden, "{name}");
@@ -41,7 +41,7 @@ fn view() -> RoomView {
 }
 
 #[test]
-fn commands_are_written_as_ever() {
+fn commands_keep_their_bytes() {
     let stamp = Stamp { log_time: LogTime(123), raft_term: 4 };
     let commands = vec![
         Command::Campaign { stamp, campaign: campaign(1), live_leases_max: 9 },
@@ -51,15 +51,15 @@ fn commands_are_written_as_ever() {
         Command::AnchorWallClock { stamp, wall_time: WallTime(1_796_063_093_001) },
         Command::RaiseFencingFloor { stamp, floor: FencingToken(1_796_063_093_001) },
     ];
-    as_ever("commands.bin", &commands);
+    keeps_its_bytes("commands.bin", &commands);
 }
 
 #[test]
-fn operations_and_decisions_are_written_as_ever() {
+fn forwarded_operations_and_decisions_keep_their_bytes() {
     let changes = [Change::Campaign(campaign(1)), Change::Renew(renew_request()), Change::Resign(resign_request())];
     let operations = changes.into_iter().map(Operation::Change).chain([Operation::View(room(5))]);
     let forwarded = |operation| ForwardedOperation { operation, remaining_ms: 4_900 };
-    as_ever("forwarded_operations.bin", &operations.map(forwarded).collect::<Vec<_>>());
+    keeps_its_bytes("forwarded_operations.bin", &operations.map(forwarded).collect::<Vec<_>>());
     let decisions: Vec<Decision> = vec![
         Ok(Outcome::Granted(view())),
         Ok(Outcome::Occupied(view())),
@@ -75,11 +75,11 @@ fn operations_and_decisions_are_written_as_ever() {
         Err(Undecided::NothingProposed),
         Err(Undecided::OutcomeUnknown),
     ];
-    as_ever("decisions.bin", &decisions);
+    keeps_its_bytes("decisions.bin", &decisions);
 }
 
 #[test]
-fn an_identity_is_written_as_ever() {
+fn a_peer_identity_keeps_its_bytes() {
     let identity = PeerIdentity {
         name: "n1".into(),
         node_id: 7,
@@ -89,33 +89,36 @@ fn an_identity_is_written_as_ever() {
         client_url: "http://a:7400".into(),
         version: "0.1.0".into(),
     };
-    as_ever("peer_identity.bin", &identity);
+    keeps_its_bytes("peer_identity.bin", &identity);
 }
 
 #[test]
-fn raft_messages_are_written_as_ever() {
+fn raft_messages_keep_their_bytes() {
     let append = AppendEntriesRequest::<TypeConfig> {
         vote: Vote::new_committed(3, 1),
         prev_log_id: Some(log_id(2, 6)),
         entries: vec![entry(3, 7), entry(3, 8)],
         leader_commit: Some(log_id(2, 5)),
     };
-    as_ever("append_entries.bin", &append);
+    keeps_its_bytes("append_entries.bin", &append);
     let answers = vec![
         AppendEntriesResponse::<TypeConfig>::Success,
         AppendEntriesResponse::PartialSuccess(Some(log_id(3, 7))),
         AppendEntriesResponse::Conflict,
         AppendEntriesResponse::HigherVote(Vote::new(4, 2)),
     ];
-    as_ever("append_entries_answers.bin", &answers);
+    keeps_its_bytes("append_entries_answers.bin", &answers);
     let vote = VoteRequest::<TypeConfig> {
         vote: Vote::new(4, 2),
         last_log_id: Some(log_id(3, 8)),
         leadership_transfer: false,
     };
-    as_ever("vote.bin", &vote);
-    as_ever("vote_answer.bin", &VoteResponse::<TypeConfig>::new(Vote::new(4, 2), Some(log_id(3, 8)), true));
+    keeps_its_bytes("vote.bin", &vote);
+    keeps_its_bytes("vote_answer.bin", &VoteResponse::<TypeConfig>::new(Vote::new(4, 2), Some(log_id(3, 8)), true));
     let transfer = TransferLeaderRequest::<TypeConfig>::new(Vote::new_committed(3, 1), 2, Some(log_id(3, 8)));
-    as_ever("transfer_leader.bin", &transfer);
-    as_ever("snapshot_head.bin", &SnapshotHead { vote: Vote::new_committed(3, 1), meta: snapshot_meta(log_id(3, 8)) });
+    keeps_its_bytes("transfer_leader.bin", &transfer);
+    keeps_its_bytes(
+        "snapshot_head.bin",
+        &SnapshotHead { vote: Vote::new_committed(3, 1), meta: snapshot_meta(log_id(3, 8)) },
+    );
 }

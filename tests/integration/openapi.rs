@@ -1,5 +1,5 @@
-//! The OpenAPI document against the node that serves it. That each status is documented is checked by every
-//! call of [`Caller`].
+//! The OpenAPI document describes the node that serves it. That every status is documented, [`Caller`] checks for each
+//! request.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use reqwest::Method;
 use crate::caller::Caller;
 use crate::harness::Cluster;
 
-/// All that the contract lists, and no more.
+/// All operations of the contract.
 const OPERATIONS: [&str; 11] = [
     "GET /elections/{election_id}",
     "GET /elections/{election_id}/watch",
@@ -27,7 +27,7 @@ const METHODS: [Method; 7] =
     [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS, Method::TRACE];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_document_has_the_routes_that_are_served_and_no_others() {
+async fn the_document_lists_exactly_the_routes_that_are_served() {
     let cluster = Cluster::single().await;
     let node = Caller::of(&cluster.nodes[0]).await;
     let answer = node.get("/openapi.json").await;
@@ -45,7 +45,7 @@ async fn the_document_has_the_routes_that_are_served_and_no_others() {
                 .map(|method| format!("{method} {path}")),
         );
         for method in METHODS {
-            // The id is too short for a room, so that a stream ends at once, and it still is a route.
+            // The id is too short for a room, so a watch stream ends at once. The route exists all the same.
             let answer = node.send(node.request(method.clone(), &path.replace("{election_id}", "short"))).await;
             assert_ne!(answer.status, 404, "{method} {path}");
             if answer.status != 405 {
@@ -58,7 +58,7 @@ async fn the_document_has_the_routes_that_are_served_and_no_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_reference_in_the_document_leads_somewhere() {
+async fn every_reference_in_the_document_has_a_target() {
     let cluster = Cluster::single().await;
     let document = Caller::of(&cluster.nodes[0]).await.document;
     let text = document.to_string();
@@ -66,7 +66,7 @@ async fn every_reference_in_the_document_leads_somewhere() {
         text.split("\"$ref\":\"#").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     assert!(references.len() > 5, "{references:?}");
     for reference in references {
-        assert!(document.pointer(reference).is_some(), "{reference} leads nowhere");
+        assert!(document.pointer(reference).is_some(), "{reference} has no target");
     }
     let term = document.pointer("/components/schemas/Leader/properties/term").unwrap();
     assert_eq!((&term["type"], &term["maximum"]), (&"integer".into(), &((1_u64 << 53) - 1).into()));
@@ -77,5 +77,5 @@ async fn every_reference_in_the_document_leads_somewhere() {
         .flat_map(|item| item.as_object().unwrap().values())
         .filter_map(|operation| operation["operationId"].as_str())
         .collect();
-    assert_eq!(ids.len(), OPERATIONS.len(), "each operation has a name of its own");
+    assert_eq!(ids.len(), OPERATIONS.len(), "two operations have the same id");
 }

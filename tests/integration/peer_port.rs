@@ -1,171 +1,96 @@
-//! The peer listener against those who are no peers, and against peers that send rubbish.
+//! The peer listener rejects strangers, and peers that send wrong headers or bodies.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use hmac::{Hmac, KeyInit, Mac};
 use quorate::codec;
-use quorate::peer::{ClusterSecret, HttpCarrier, PROTOCOL, PeerIdentity, Sender, Transport, header, path};
+use quorate::peer::path;
 use rustix::process::Signal;
-use sha2::Sha256;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
-use crate::harness::{CLUSTER_SECRET, Cluster, Held, campaign, eventually, renew, write_secret};
+use crate::caller::Caller;
+use crate::harness::{CLUSTER_SECRET, Cluster, eventually, write_secret};
+use crate::peer_caller::{Headers, Target, proof_of};
 
-/// Every route that only members may call.
+/// Every route that only members of the cluster may call.
 const MEMBERS_ONLY: [&str; 6] =
     [path::APPEND, path::VOTE, path::PRE_VOTE, path::TRANSFER, path::FORWARD, path::SNAPSHOT];
 
-/// What a member shows, worked out here once more: other versions and other programs rely on it.
-fn proof_of(secret: &str) -> String {
-    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
-    mac.update(b"quorate peer request 1");
-    let hex: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("Bearer {hex}")
+/// Checks that a request is rejected by its head alone: it announces far more than any node reads, and sends none of it.
+async fn rejects_by_head(target: &Target, path: &str, headers: &Headers, wanted: u16) {
+    const FAR_TOO_MUCH: usize = 1 << 40;
+    let (status, text, took) = target.ask(path, headers, FAR_TOO_MUCH, b"").await;
+    assert_eq!(status, wanted, "{path} {headers:?}: {text}");
+    assert!(took < Duration::from_secs(1), "the node waited for the body: {path} {took:?}");
 }
 
-/// A node's peer listener, and who is there.
-pub struct Target {
-    address: String,
-    pub identity: PeerIdentity,
-}
-
-impl Target {
-    pub async fn of(cluster: &Cluster, place: usize) -> Target {
-        let url = cluster.nodes[place].settings.peer_url();
-        let address = url.strip_prefix("http://").unwrap().to_owned();
-        let transport = Transport::new(
-            Arc::new(HttpCarrier::new().unwrap()),
-            Some(&ClusterSecret::new(CLUSTER_SECRET.to_owned().into())),
-        )
-        .unwrap();
-        let stranger = Sender { node_id: 1, cluster_id: None };
-        let identity =
-            transport.ask_identity(&address, path::IDENTITY, stranger, Duration::from_secs(5)).await.unwrap();
-        Target { address, identity }
+async fn rejects_strangers(target: &Target) {
+    let member = target.headers();
+    let right = proof_of(CLUSTER_SECRET);
+    for wrong in [
+        None,
+        Some(proof_of("kT5vQ0xN2bW9sL7gH4jD8fR1mZ6cY3pB")),
+        Some(format!("Bearer {CLUSTER_SECRET}")),
+        Some("Bearer ".to_owned()),
+        Some(right[..right.len() - 1].to_owned()),
+        Some(right.replace("Bearer ", "")),
+    ] {
+        let stranger = Headers { authorization: wrong, ..member.clone() };
+        for path in MEMBERS_ONLY.into_iter().chain([path::IDENTITY]) {
+            rejects_by_head(target, path, &stranger, 401).await;
+        }
+        // A stranger does not learn which routes exist.
+        assert_eq!(target.ask("/peer/v1/no-such-route", &stranger, 0, b"").await.0, 401);
     }
+    assert_eq!(target.ask("/peer/v1/no-such-route", &member, 0, b"").await.0, 404);
+}
 
-    /// What a member sends along.
-    pub fn headers(&self) -> Headers {
-        Headers {
-            authorization: Some(proof_of(CLUSTER_SECRET)),
-            protocol: PROTOCOL.to_string(),
-            cluster: self.identity.cluster_id.unwrap().to_string(),
-            to: self.identity.node_id.to_string(),
+async fn rejects_wrong_headers(target: &Target) {
+    let member = target.headers();
+    for protocol in ["2", "0", "", "one", "-1"] {
+        let headers = Headers { protocol: protocol.into(), ..member.clone() };
+        for path in MEMBERS_ONLY.into_iter().chain([path::IDENTITY]) {
+            rejects_by_head(target, path, &headers, 400).await;
         }
     }
-
-    /// Sends a head that announces `announced` bytes, then `body`, and gives the status and how long it took.
-    pub async fn ask(&self, path: &str, headers: &Headers, announced: usize, body: &[u8]) -> (u16, String, Duration) {
-        let mut stream = TcpStream::connect(&self.address).await.unwrap();
-        let authorization =
-            headers.authorization.as_ref().map_or(String::new(), |value| format!("Authorization: {value}\r\n"));
-        let head = format!(
-            "POST {path} HTTP/1.1\r\nHost: peer\r\nConnection: close\r\n{authorization}{}: {}\r\n{}: {}\r\n{}: 1\r\n\
-             {}: {}\r\nContent-Length: {announced}\r\n\r\n",
-            header::PROTOCOL,
-            headers.protocol,
-            header::CLUSTER,
-            headers.cluster,
-            header::FROM,
-            header::TO,
-            headers.to,
-        );
-        let sent_at = Instant::now();
-        stream.write_all(head.as_bytes()).await.unwrap();
-        // A node that has refused already may close while the rest is on its way.
-        let _ = stream.write_all(body).await;
-        let mut answer = Vec::new();
-        let read = async {
-            let mut piece = [0; 4096];
-            while let Ok(count @ 1..) = stream.read(&mut piece).await {
-                answer.extend_from_slice(&piece[..count]);
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(10), read).await.expect("an answer");
-        let text = String::from_utf8_lossy(&answer).into_owned();
-        let status = text.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)).and_then(|code| code.parse().ok());
-        (status.unwrap_or_else(|| panic!("no answer to {path}: {text:?}")), text, sent_at.elapsed())
+    let other_cluster = Headers { cluster: uuid::Uuid::new_v4().to_string(), ..member.clone() };
+    let other_node = Headers { to: (target.identity.node_id + 1).to_string(), ..member.clone() };
+    for path in MEMBERS_ONLY {
+        rejects_by_head(target, path, &other_cluster, 421).await;
+        rejects_by_head(target, path, &other_node, 421).await;
+        rejects_by_head(target, path, &Headers { cluster: "no-uuid".into(), ..member.clone() }, 400).await;
+        rejects_by_head(target, path, &Headers { to: "n1".into(), ..member.clone() }, 400).await;
     }
 }
 
-/// What proves that a request is a peer's, and says whom it is for.
-#[derive(Clone)]
-pub struct Headers {
-    authorization: Option<String>,
-    protocol: String,
-    cluster: String,
-    to: String,
+async fn rejects_wrong_bodies(target: &Target) {
+    let member = target.headers();
+    for path in MEMBERS_ONLY {
+        for body in wrong_bodies() {
+            let (status, text, _) = target.ask(path, &member, body.len(), &body).await;
+            assert_eq!(status, 400, "{path} {} bytes: {text}", body.len());
+        }
+    }
+    for path in MEMBERS_ONLY.into_iter().filter(|path| *path != path::SNAPSHOT) {
+        let body = vec![0; codec::PAYLOAD_BYTES_MAX + 65];
+        assert_eq!(target.ask(path, &member, body.len(), &body).await.0, 413, "{path}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn strangers_and_broken_peers_are_refused_and_the_cluster_goes_on() {
-    const FAR_TOO_MUCH: usize = 1 << 40;
+async fn strangers_and_broken_peers_are_rejected_and_do_no_harm() {
     let cluster = Cluster::three().await;
-    let held =
-        Held::from_answer("beside-rubbish", &campaign(&cluster.urls()[0], "beside-rubbish", "worker-a", 300).await);
+    let callers = Caller::of_each(&cluster).await;
+    let held = callers[0].win("beside-rubbish", "worker-a", 300).await;
     for place in 0..3 {
         let target = Target::of(&cluster, place).await;
-        let member = target.headers();
-        assert_eq!(target.ask(path::IDENTITY, &member, 0, b"").await.0, 200, "the proof is right");
-
-        let right = proof_of(CLUSTER_SECRET);
-        for wrong in [
-            None,
-            Some(proof_of("kT5vQ0xN2bW9sL7gH4jD8fR1mZ6cY3pB")),
-            Some(format!("Bearer {CLUSTER_SECRET}")),
-            Some("Bearer ".to_owned()),
-            Some(right[..right.len() - 1].to_owned()),
-            Some(right.replace("Bearer ", "")),
-        ] {
-            let stranger = Headers { authorization: wrong.clone(), ..member.clone() };
-            for path in MEMBERS_ONLY.into_iter().chain([path::IDENTITY]) {
-                let (status, text, took) = target.ask(path, &stranger, FAR_TOO_MUCH, b"").await;
-                assert_eq!(status, 401, "{path} {wrong:?}: {text}");
-                assert!(took < Duration::from_secs(1), "refused by its head alone: {path} {took:?}");
-            }
-            // Who is no peer doesn't learn which routes there are.
-            assert_eq!(target.ask("/peer/v1/no-such-route", &stranger, 0, b"").await.0, 401);
-        }
-        assert_eq!(target.ask("/peer/v1/no-such-route", &member, 0, b"").await.0, 404);
-
-        for protocol in ["2", "0", "", "one", "-1"] {
-            let headers = Headers { protocol: protocol.into(), ..member.clone() };
-            for path in MEMBERS_ONLY.into_iter().chain([path::IDENTITY]) {
-                let (status, text, took) = target.ask(path, &headers, FAR_TOO_MUCH, b"").await;
-                assert_eq!(status, 400, "{path} {protocol:?}: {text}");
-                assert!(took < Duration::from_secs(1), "{path} {took:?}");
-            }
-        }
-        for path in MEMBERS_ONLY {
-            let other_cluster = Headers { cluster: uuid::Uuid::new_v4().to_string(), ..member.clone() };
-            let other_node = Headers { to: (target.identity.node_id + 1).to_string(), ..member.clone() };
-            for (headers, wanted) in [
-                (other_cluster, 421),
-                (other_node, 421),
-                (Headers { cluster: "no-uuid".into(), ..member.clone() }, 400),
-                (Headers { to: "n1".into(), ..member.clone() }, 400),
-            ] {
-                let (status, text, took) = target.ask(path, &headers, FAR_TOO_MUCH, b"").await;
-                assert_eq!(status, wanted, "{path}: {text}");
-                assert!(took < Duration::from_secs(1), "{path} {took:?}");
-            }
-            for body in rubbish() {
-                let (status, text, _) = target.ask(path, &member, body.len(), &body).await;
-                assert_eq!(status, 400, "{path} {} bytes: {text}", body.len());
-            }
-        }
-        for path in MEMBERS_ONLY.into_iter().filter(|path| *path != path::SNAPSHOT) {
-            let body = vec![0; codec::PAYLOAD_BYTES_MAX + 65];
-            assert_eq!(target.ask(path, &member, body.len(), &body).await.0, 413, "{path}");
-        }
+        assert_eq!(target.ask(path::IDENTITY, &target.headers(), 0, b"").await.0, 200, "the right proof is accepted");
+        rejects_strangers(&target).await;
+        rejects_wrong_headers(&target).await;
+        rejects_wrong_bodies(&target).await;
         let snapshots = cluster.nodes[place].settings.data_dir.join("snapshots");
-        assert_eq!(std::fs::read_dir(snapshots).unwrap().count(), 0, "no half of a snapshot stays behind");
+        assert_eq!(std::fs::read_dir(snapshots).unwrap().count(), 0, "a part of a snapshot is left");
     }
-    for url in cluster.urls() {
-        let (status, body) = renew(&url, "beside-rubbish", &held.token).await.unwrap();
-        assert_eq!((status, body["leader"]["term"].as_u64()), (200, Some(held.term)), "{body}");
+    for caller in &callers {
+        assert_eq!(caller.renew("beside-rubbish", &held.token).await.held("beside-rubbish").term, held.term);
     }
     cluster.converged().await;
     for node in &cluster.nodes {
@@ -176,9 +101,9 @@ async fn strangers_and_broken_peers_are_refused_and_the_cluster_goes_on() {
     }
 }
 
-/// Who is refused may ask again and again, and put anything into the path.
+/// A stranger can repeat its requests without end, and put anything into the path.
 #[tokio::test(flavor = "multi_thread")]
-async fn refused_requests_fill_no_disk_with_their_traces() {
+async fn rejected_requests_are_logged_once_a_minute_and_without_their_path() {
     let folder = tempfile::tempdir().unwrap();
     let secret = write_secret(folder.path(), "cluster-secret", CLUSTER_SECRET);
     let mut cluster = Cluster::single_with(&["--cluster-secret-file", secret.to_str().unwrap()]).await;
@@ -199,22 +124,26 @@ async fn refused_requests_fill_no_disk_with_their_traces() {
     let node = &mut cluster.nodes[0];
     node.signal(Signal::TERM);
     assert_eq!(node.exit_code().await, Some(0));
-    let output = eventually("its last word", || async {
+    let output = eventually("the node logs its end", || async {
         let output = node.output();
         output.contains("\"stopped\"").then_some(output)
     })
     .await;
-    assert!(!output.contains("canary"), "the path may be anything, a secret included");
-    let told = |what: &str| output.lines().filter(|line| line.contains(what)).map(str::to_owned).collect::<Vec<_>>();
-    let [strangers, others] = ["without the right cluster secret", "from another cluster"].map(told);
-    assert_eq!((strangers.len(), others.len()), (1, 1), "once a minute: {strangers:?} {others:?}");
+    assert!(!output.contains("canary"), "the path is logged, although it may contain a secret");
+    let logged = |what: &str| output.lines().filter(|line| line.contains(what)).map(str::to_owned).collect::<Vec<_>>();
+    let [strangers, others] = ["without the right cluster secret", "from another cluster"].map(logged);
+    assert_eq!(
+        (strangers.len(), others.len()),
+        (1, 1),
+        "each reason is logged once a minute: {strangers:?} {others:?}"
+    );
     assert!(strangers[0].contains("\"route\":\"none\"") && strangers[0].contains("127.0.0.1:"), "{strangers:?}");
     assert!(others[0].contains("127.0.0.1:"), "{others:?}");
 }
 
-/// Bodies that no handler may take for what it expects.
-fn rubbish() -> Vec<Vec<u8>> {
-    let frame = codec::encode("a frame in good order, of a type that nobody expects here").unwrap();
+/// Bodies that no handler may accept.
+fn wrong_bodies() -> Vec<Vec<u8>> {
+    let frame = codec::encode("an intact frame of a type that no handler expects").unwrap();
     let mut damaged = frame.clone();
     damaged[12] ^= 1;
     let mut longer_than_it_says = codec::encode(&0_u8).unwrap();

@@ -1,4 +1,4 @@
-//! Snapshots between nodes: those that nobody needs, those that are no good, and those that rot at the sender's.
+//! Snapshots that one node sends to another: not needed, damaged on the way, or damaged on the disk of the sender.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use quorate::codec;
 use quorate::domain::Counters;
 use quorate::peer::{SnapshotHead, path};
 use quorate::raft_types::{LogId, SnapshotMeta, Vote};
-use serde_json::json;
 use uuid::Uuid;
 
-use crate::harness::{Cluster, Held, Node, campaign, eventually, get, http};
-use crate::peer_port::Target;
-use crate::storage::{lease, open, room};
+use crate::caller::{Caller, fill_log};
+use crate::harness::{Cluster, Node, eventually};
+use crate::peer_caller::Target;
+use crate::storage_fixtures::{lease, open, room};
 
-/// The snapshots that a node has, and what is on its way to become one.
+/// All files in the snapshot folder of a node: snapshots, and temporary files that may become one.
 fn files_of(node: &Node) -> Vec<PathBuf> {
     let entries = fs::read_dir(node.settings.data_dir.join("snapshots")).unwrap();
     entries.map(|entry| entry.unwrap().path()).collect()
@@ -24,7 +24,7 @@ fn unfinished(node: &Node) -> Vec<PathBuf> {
     files_of(node).into_iter().filter(|path| path.extension().is_none_or(|extension| extension != "snapshot")).collect()
 }
 
-/// The node's newest snapshot, once there is one.
+/// The newest snapshot of a node. Waits until there is one.
 async fn newest_of(node: &Node) -> PathBuf {
     eventually("a snapshot", || async {
         files_of(node).into_iter().find(|path| path.extension().is_some_and(|extension| extension == "snapshot"))
@@ -32,7 +32,7 @@ async fn newest_of(node: &Node) -> PathBuf {
     .await
 }
 
-/// What a snapshot says that it covers.
+/// The part of the log that a snapshot covers, by its own header.
 fn meta_of(mut snapshot: &[u8]) -> SnapshotMeta {
     let header: (String, Option<Uuid>, SnapshotMeta, Counters, u64) = codec::read_from(&mut snapshot).unwrap();
     header.2
@@ -44,7 +44,7 @@ fn message(vote: Vote, meta: &SnapshotMeta, content: &[u8]) -> Vec<u8> {
     message
 }
 
-/// A snapshot in good order that no node of the cluster has made.
+/// An intact snapshot that no node of the cluster has made.
 fn made_up(folder: &Path, cluster_id: Uuid, meta: &SnapshotMeta) -> Vec<u8> {
     let storage = open(folder);
     let leases: Vec<_> = (0..100).map(|number| (room(number), lease(number))).collect();
@@ -52,42 +52,21 @@ fn made_up(folder: &Path, cluster_id: Uuid, meta: &SnapshotMeta) -> Vec<u8> {
     fs::read(written.path).unwrap()
 }
 
-/// A few rooms and enough entries for some snapshots.
-async fn fill(url: &str, entries: usize) -> Vec<Held> {
-    const ROOMS: usize = 50;
-    let mut held = Vec::new();
-    for count in 0..ROOMS {
-        let room = format!("by-snapshot-{count}");
-        held.push(Held::from_answer(&room, &campaign(url, &room, "worker-a", 300).await));
-    }
-    let client = http();
-    for _ in 0..entries / ROOMS {
-        let renewals = held.iter().map(|lease| {
-            let request = client.post(format!("{url}/elections/{}/renew", lease.room));
-            request.json(&json!({"leader_token": lease.token})).send()
-        });
-        for answer in futures::future::join_all(renewals).await {
-            assert_eq!(answer.unwrap().status().as_u16(), 200);
-        }
-    }
-    held
-}
-
-async fn vote_of_raft_leader(cluster: &Cluster, leader: usize) -> Vote {
-    let raft_term = cluster.nodes[leader].status().await.unwrap()["raft_term"].as_u64().unwrap();
-    Vote::new_committed(raft_term, Target::of(cluster, leader).await.identity.node_id)
+async fn vote_of_raft_leader(cluster: &Cluster, raft_leader: usize) -> Vote {
+    let raft_term = cluster.nodes[raft_leader].status().await.unwrap()["raft_term"].as_u64().unwrap();
+    Vote::new_committed(raft_term, Target::of(cluster, raft_leader).await.identity.node_id)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_snapshot_that_is_not_needed_leaves_nothing_behind() {
+async fn a_snapshot_that_is_not_needed_leaves_no_file_behind() {
     let cluster = Cluster::three_with(&["--snapshot-every", "100"]).await;
-    let leader = cluster.raft_leader().await;
-    fill(&cluster.nodes[leader].url(), 200).await;
+    let raft_leader = cluster.raft_leader().await;
+    fill_log(&Caller::of(&cluster.nodes[raft_leader]).await, 200).await;
     cluster.converged().await;
-    let content = fs::read(newest_of(&cluster.nodes[leader]).await).unwrap();
+    let content = fs::read(newest_of(&cluster.nodes[raft_leader]).await).unwrap();
     let meta = meta_of(&content);
-    let vote = vote_of_raft_leader(&cluster, leader).await;
-    let place = (leader + 1) % 3;
+    let vote = vote_of_raft_leader(&cluster, raft_leader).await;
+    let place = (raft_leader + 1) % 3;
     let target = Target::of(&cluster, place).await;
     for vote in [vote, vote, Vote::new_committed(0, 1)] {
         let message = message(vote, &meta, &content);
@@ -98,18 +77,18 @@ async fn a_snapshot_that_is_not_needed_leaves_nothing_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_snapshot_that_is_no_good_is_refused_and_the_node_goes_on() {
+async fn a_bad_snapshot_is_rejected_and_leaves_the_node_unchanged() {
     let cluster = Cluster::three_with(&["--snapshot-every", "100"]).await;
-    let leader = cluster.raft_leader().await;
-    let held = fill(&cluster.nodes[leader].url(), 200).await;
+    let raft_leader = cluster.raft_leader().await;
+    let held = fill_log(&Caller::of(&cluster.nodes[raft_leader]).await, 200).await;
     cluster.converged().await;
-    let vote = vote_of_raft_leader(&cluster, leader).await;
-    let real = meta_of(&fs::read(newest_of(&cluster.nodes[leader]).await).unwrap());
+    let vote = vote_of_raft_leader(&cluster, raft_leader).await;
+    let real = meta_of(&fs::read(newest_of(&cluster.nodes[raft_leader]).await).unwrap());
     let ahead = |index| SnapshotMeta {
         last_log_id: real.last_log_id.map(|id| LogId { index: id.index + index, ..id }),
         ..real.clone()
     };
-    let place = (leader + 1) % 3;
+    let place = (raft_leader + 1) % 3;
     let target = Target::of(&cluster, place).await;
     let folder = tempfile::tempdir().unwrap();
     let good = made_up(&folder.path().join("good"), target.identity.cluster_id.unwrap(), &ahead(10_000));
@@ -118,9 +97,9 @@ async fn a_snapshot_that_is_no_good_is_refused_and_the_node_goes_on() {
     damaged[good.len() / 2] ^= 0x10;
     for (what, head, content) in [
         ("a flipped bit", ahead(10_000), &damaged[..]),
-        ("half of it", ahead(10_000), &good[..good.len() / 2]),
-        ("another cluster's", ahead(10_000), &of_others),
-        ("one that is not what its head says", ahead(10_001), &good),
+        ("the first half", ahead(10_000), &good[..good.len() / 2]),
+        ("a snapshot of another cluster", ahead(10_000), &of_others),
+        ("a content that does not match the head", ahead(10_001), &good),
     ] {
         let message = message(vote, &head, content);
         let (status, text, _) = target.ask(path::SNAPSHOT, &target.headers(), message.len(), &message).await;
@@ -129,38 +108,40 @@ async fn a_snapshot_that_is_no_good_is_refused_and_the_node_goes_on() {
     }
     cluster.ready().await;
     cluster.converged().await;
-    let (_, body) = get(&format!("{}/elections/{}", cluster.nodes[place].url(), held[0].room)).await.unwrap();
-    assert_eq!(body["leader"]["term"], held[0].term, "{body}");
+    let seen = Caller::of(&cluster.nodes[place]).await.status(&held[0].room).await;
+    assert_eq!(seen.body["leader"]["term"], held[0].term, "{}", seen.text);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_raft_leader_whose_snapshot_has_rotted_makes_another() {
+async fn a_raft_leader_whose_snapshot_is_damaged_makes_another() {
     const EVERY: u64 = 500;
     let every = EVERY.to_string();
     let mut cluster = Cluster::three_with(&["--snapshot-every", &every, "--log-entries-kept", "1000"]).await;
     let down = cluster.follower().await;
     cluster.nodes[down].kill();
-    let leader = cluster.raft_leader().await;
-    let held = fill(&cluster.nodes[leader].url(), 3_000).await;
-    let rotten = eventually("the last snapshot for now", || async {
-        let newest = newest_of(&cluster.nodes[leader]).await;
+    let raft_leader = cluster.raft_leader().await;
+    let held = fill_log(&Caller::of(&cluster.nodes[raft_leader]).await, 3_000).await;
+    let damaged = eventually("no further snapshot is due", || async {
+        let newest = newest_of(&cluster.nodes[raft_leader]).await;
         let covered = meta_of(&fs::read(&newest).ok()?).last_log_id?.index;
-        let applied = cluster.nodes[leader].status().await?["applied_index"].as_u64()?;
+        let applied = cluster.nodes[raft_leader].status().await?["applied_index"].as_u64()?;
         (covered + EVERY > applied).then_some(newest)
     })
     .await;
-    let mut bytes = fs::read(&rotten).unwrap();
+    let mut bytes = fs::read(&damaged).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0x10;
-    fs::write(&rotten, bytes).unwrap();
+    fs::write(&damaged, bytes).unwrap();
 
     cluster.nodes[down].start_again();
     cluster.ready().await;
     cluster.converged().await;
     let status = cluster.nodes[down].status().await.unwrap();
-    assert!(status["log_entries_written"].as_u64().unwrap() < 2_500, "most of it came by snapshot: {status}");
-    let (_, body) =
-        get(&format!("{}/elections/{}?consistency=local", cluster.nodes[down].url(), held[0].room)).await.unwrap();
-    assert_eq!(body["leader"]["term"], held[0].term, "{body}");
-    assert!(cluster.nodes[leader].output().contains("another one is made"), "what the test is about");
+    assert!(status["log_entries_written"].as_u64().unwrap() < 2_500, "most entries came by snapshot: {status}");
+    let known = Caller::of(&cluster.nodes[down]).await.local_status(&held[0].room).await;
+    assert_eq!(known.body["leader"]["term"], held[0].term, "{}", known.text);
+    assert!(
+        cluster.nodes[raft_leader].output().contains("another one is made"),
+        "the raft leader did not notice the damage"
+    );
 }

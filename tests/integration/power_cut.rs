@@ -1,5 +1,5 @@
-//! A power cut, as far as software can make one: a file system in a file, told to drop everything that it has
-//! not written yet. Needs the right to mount; where it is missing, the tests say so and prove nothing.
+//! Power cuts, as far as software can make them: a file system in a file drops everything that it has not written yet.
+//! This needs the right to mount. Without it the tests print SKIPPED, and prove nothing.
 
 use std::fs::File;
 use std::path::Path;
@@ -14,7 +14,7 @@ use quorate::random::SystemRandom;
 use quorate::storage::{StorageConfig, SystemDisk};
 
 use crate::disk_image::{Disk, cut_power};
-use crate::storage::{UnflushedDisk, append, config, entry, log_id, read_all, state, write_snapshot};
+use crate::storage_fixtures::{UnflushedDisk, append, config, entry, log_id, read_all, state, write_snapshot};
 
 const ENTRIES: u64 = 500;
 
@@ -22,7 +22,7 @@ fn config_with(dir: &Path, flushes: impl quorate::storage::Disk, log_chunk_bytes
     StorageConfig { disk: Arc::new(flushes), log_chunk_bytes, ..config(dir) }
 }
 
-/// What of the acknowledged is there after the cut.
+/// What was acknowledged before the cut, or what is there after it.
 #[derive(Debug, PartialEq)]
 struct Kept {
     node_id: u64,
@@ -31,7 +31,7 @@ struct Kept {
     applied: Option<u64>,
 }
 
-/// Writes, cuts the power, and reports what was acknowledged and what a start finds.
+/// Writes, cuts the power, and returns what was acknowledged and what the next start finds.
 async fn cut_after_writing(
     disk: &Disk,
     flushes: impl quorate::storage::Disk,
@@ -84,7 +84,7 @@ async fn everything_acknowledged_survives_a_power_cut() {
 }
 
 #[tokio::test]
-async fn everything_acknowledged_survives_a_power_cut_in_the_middle_of_writing() {
+async fn everything_acknowledged_survives_a_power_cut_during_writes() {
     let disk = match Disk::make() {
         Ok(disk) => disk,
         Err(why) => return println!("SKIPPED: no file system can be mounted here: {why}"),
@@ -95,11 +95,11 @@ async fn everything_acknowledged_survives_a_power_cut_in_the_middle_of_writing()
         let config = config_with(&disk.data_dir(), SystemDisk, 3_000);
         let mut storage = quorate::storage::open(config, &SystemRandom).unwrap();
         let found = read_all(&mut storage.log).await;
-        assert!(found.len() as u64 >= certain, "of {certain} entries {} are left", found.len());
+        assert!(found.len() as u64 >= certain, "of {certain} acknowledged entries only {} are left", found.len());
         assert!((0..).zip(&found).all(|(index, found)| *found == entry(1, index)));
         acknowledged.store(found.len() as u64, Ordering::SeqCst);
-        // An fdatasync that the cut overtakes can return success all the same: a plain loop of write and
-        // fdatasync lost its last record in 4 of 40 such cuts. So what counts is acknowledged before the cut.
+        // An fdatasync can return success although the cut came first: a plain loop of write and fdatasync lost its last
+        // record in 4 of 40 such cuts. So only what was acknowledged before the cut counts.
         let (root, counted) = (disk.root(), acknowledged.clone());
         let cutter = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(20 + 13 * round));
@@ -112,8 +112,8 @@ async fn everything_acknowledged_survives_a_power_cut_in_the_middle_of_writing()
             index += 1;
             acknowledged.store(index, Ordering::SeqCst);
         }
-        append(&mut storage.log, [entry(1, index)]).await.expect_err("a log that failed takes no more");
-        storage.log.save_vote(&Vote::new(1, 1)).await.expect_err("and no vote");
+        append(&mut storage.log, [entry(1, index)]).await.expect_err("a log that has failed takes no entries");
+        storage.log.save_vote(&Vote::new(1, 1)).await.expect_err("a log that has failed takes no vote");
         certain = cutter.join().unwrap();
         drop(storage);
         disk.unmount().unwrap();
@@ -123,7 +123,7 @@ async fn everything_acknowledged_survives_a_power_cut_in_the_middle_of_writing()
 }
 
 #[tokio::test]
-async fn a_full_disk_stops_the_log_and_the_next_start_has_room() {
+async fn a_full_disk_stops_the_log_and_the_next_start_has_space() {
     let disk = match Disk::make() {
         Ok(disk) => disk,
         Err(why) => return println!("SKIPPED: no file system can be mounted here: {why}"),
@@ -150,17 +150,17 @@ async fn a_full_disk_stops_the_log_and_the_next_start_has_room() {
 }
 
 #[tokio::test]
-async fn without_flushing_a_power_cut_is_noticed_by_this_test() {
+async fn without_flushing_a_power_cut_loses_acknowledged_entries() {
     let disk = match Disk::make() {
         Ok(disk) => disk,
         Err(why) => return println!("SKIPPED: no file system can be mounted here: {why}"),
     };
-    // What a start makes is made safely; only what is acknowledged later isn't.
+    // The first start flushes what it creates. Only the later writes are not flushed.
     drop(quorate::storage::open(config_with(&disk.data_dir(), SystemDisk, 4 << 20), &SystemRandom).unwrap());
     let (acknowledged, found) = cut_after_writing(&disk, UnflushedDisk::default(), 4 << 20).await;
     println!("without flushing, of {acknowledged:?} this is left: {found:?}");
     assert!(
         found.is_ok_and(|found| found.entries < acknowledged.entries && found.vote != acknowledged.vote),
-        "the cut was no cut, so the other tests prove nothing"
+        "the power cut lost nothing, so the other tests prove nothing"
     );
 }

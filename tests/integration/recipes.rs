@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
+use crate::caller::Caller;
 use crate::client_probe::Probe;
 use crate::client_process::{Tool, boot_time};
 use crate::client_proxy::{Fault, Proxy};
-use crate::harness::{Cluster, Node, eventually, get};
+use crate::harness::{Cluster, Node, eventually};
 
 const TTL: Duration = Duration::from_secs(10);
 
@@ -256,8 +257,8 @@ async fn the_shell_recipe_passes_signals_and_exit_codes_on_and_gives_the_room_up
     works(&tool).await;
     tool.signal(Signal::TERM);
     assert_eq!(tool.exit_code().await, 7, "{}", tool.stderr());
-    let (_, room) = get(&format!("{}/elections/recipe-shell-ends", cluster.urls()[0])).await.unwrap();
-    assert_eq!(room["status"], "vacant");
+    let room = Caller::of(&cluster.nodes[0]).await.status("recipe-shell-ends").await;
+    assert_eq!(room.body["status"], "vacant");
 }
 
 #[tokio::test(flavor = "multi_thread")]

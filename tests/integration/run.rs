@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::caller::Caller;
 use crate::client_process::{Tool, command, gone_at, group_is_gone};
 use crate::client_proxy::{Fault, Proxy};
-use crate::harness::{Cluster, campaign, eventually, get};
+use crate::harness::{Cluster, eventually};
 
 /// Commands that make it hard to end them.
 const STUBBORN: [&str; 4] = [
@@ -29,7 +30,7 @@ fn run<'a>(room: &'a str, options: &[&'a str], command: &[&'a str]) -> Vec<&'a s
 }
 
 async fn is_vacant(cluster: &Cluster, room: &str) -> bool {
-    get(&format!("{}/elections/{room}", cluster.urls()[0])).await.is_some_and(|(_, room)| room["status"] == "vacant")
+    Caller::of(&cluster.nodes[0]).await.status(room).await.body["status"] == "vacant"
 }
 
 fn parent_of(pid: Pid) -> Pid {
@@ -235,7 +236,7 @@ async fn the_command_knows_what_it_leads_and_reads_what_it_is_given() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_does_not_want_to_wait_gets_a_code_of_its_own() {
     let cluster = Cluster::single().await;
-    campaign(&cluster.urls()[0], "run-taken", "somebody-else", 60).await;
+    Caller::of(&cluster.nodes[0]).await.win("run-taken", "somebody-else", 60).await;
     for (options, code) in [(vec!["--no-wait"], 10), (vec!["--wait", "300ms"], 11)] {
         let mut tool = Tool::start(&cluster.urls(), &run("run-taken", &options, &["echo", "never"]));
         assert_eq!(tool.exit_code().await, code, "{}", tool.stderr());

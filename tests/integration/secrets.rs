@@ -1,306 +1,223 @@
-//! Nobody finds a secret where none belongs: not in what nodes print at their most talkative, not on their
-//! disks, not in what they say about themselves or about a bad request.
+//! No secret shows up where it does not belong: not in what nodes print at trace level, not on their disks, not in
+//! their public answers, and not in an error about a bad request.
 
-use std::collections::HashMap;
 use std::path::Path;
+use std::time::Instant;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 use sha2::Sha256;
 
-use crate::harness::{self, CLUSTER_SECRET, Cluster, eventually, write_secret};
-
-/// The least piece of a secret that is looked for.
-const PIECE: usize = 8;
-
-/// Finds pieces of secrets in whatever it is given. Any 16 bytes of a secret hold one of its pieces.
-#[derive(Default)]
-struct Scanner {
-    /// What begins with these bytes, and whose secret it is.
-    pieces: HashMap<[u8; PIECE], Vec<(Vec<u8>, String)>>,
-    /// Whether any piece begins with these two bytes: most positions need no other look.
-    beginnings: Vec<bool>,
-}
-
-impl Scanner {
-    /// A secret as it is written, in pieces of `length`.
-    fn add(&mut self, name: &str, secret: &[u8], length: usize) {
-        assert!(secret.len() >= length && length >= PIECE, "{name}");
-        self.beginnings.resize(1 << 16, false);
-        for start in (0..=secret.len() - length).step_by(PIECE).chain([secret.len() - length]) {
-            let piece = &secret[start..start + length];
-            self.beginnings[usize::from(u16::from_be_bytes([piece[0], piece[1]]))] = true;
-            let key = piece[..PIECE].try_into().unwrap();
-            self.pieces.entry(key).or_default().push((piece.to_vec(), name.to_owned()));
-        }
-    }
-
-    /// A secret of letters and digits without a meaning.
-    fn add_text(&mut self, name: &str, secret: &str) {
-        self.add(name, secret.as_bytes(), PIECE);
-    }
-
-    /// A leader token: as the wire has it, as bytes, and as programs print bytes.
-    fn add_token(&mut self, name: &str, token: &str) {
-        self.add_text(name, token);
-        let bytes = URL_SAFE_NO_PAD.decode(token).unwrap();
-        self.add(name, &bytes, PIECE);
-        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        self.add(name, hex.as_bytes(), 2 * PIECE);
-        let list = format!("{bytes:?}");
-        for start in (0..list.len() - 40).filter(|start| list.as_bytes()[*start] == b' ') {
-            self.add(name, &list.as_bytes()[start..start + 40], 40);
-        }
-    }
-
-    fn found_in(&self, text: &[u8]) -> Vec<&str> {
-        let mut found = Vec::new();
-        for (at, window) in text.windows(PIECE).enumerate() {
-            if !self.beginnings[usize::from(u16::from_be_bytes([window[0], window[1]]))] {
-                continue;
-            }
-            let Some(candidates) = self.pieces.get(window) else { continue };
-            found.extend(candidates.iter().filter(|(piece, _)| text[at..].starts_with(piece)).map(|(_, name)| &**name));
-        }
-        found
-    }
-
-    #[track_caller]
-    fn finds_nothing_in(&self, place: &str, text: &[u8]) {
-        let found = self.found_in(text);
-        assert!(found.is_empty(), "in {place}: {found:?}");
-    }
-}
-
-#[test]
-fn the_scanner_finds_what_it_shall_find() {
-    let mut scanner = Scanner::default();
-    let bytes: [u8; 32] = std::array::from_fn(|index| (index * 37 + 11) as u8);
-    let token = URL_SAFE_NO_PAD.encode(bytes);
-    scanner.add_token("token", &token);
-    scanner.add_text("key", "Qm4Zt8Kx1Vb6Nw3Rj9Pc5Hy2");
-    let around = |piece: &[u8]| [b"before \xff", piece, b"\0 after"].concat();
-    for length in [16, 20, 43] {
-        for start in 0..=token.len() - length {
-            assert!(
-                !scanner.found_in(&around(&token.as_bytes()[start..start + length])).is_empty(),
-                "{start} {length}"
-            );
-        }
-    }
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    for (name, form) in [
-        ("token", bytes.to_vec()),
-        ("token", bytes[..16].to_vec()),
-        ("token", bytes[16..].to_vec()),
-        ("token", hex.into_bytes()),
-        ("token", format!("SecretHash({bytes:?})").into_bytes()),
-        ("token", token[..8].into()),
-        ("key", b"idempotency-key: Qm4Zt8Kx1Vb6Nw3Rj9Pc5Hy2".to_vec()),
-        ("key", b"Qm4Zt8Kx".to_vec()),
-        ("key", b"9Pc5Hy2 after Zt8Kx1Vb6Nw3Rj9P".to_vec()),
-    ] {
-        assert_eq!(scanner.found_in(&around(&form)).first(), Some(&name), "{form:?}");
-    }
-    assert_eq!(scanner.found_in(b"nothing of it, nor \"Qm4Zt8K\" and \"leader_token\""), Vec::<&str>::new());
-}
-
-/// Everything in a folder, file by file.
-fn scan_folder(scanner: &Scanner, folder: &Path) -> usize {
-    let mut bytes = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        scanner.finds_nothing_in("a file name", path.as_os_str().as_encoded_bytes());
-        if path.is_dir() {
-            bytes += scan_folder(scanner, &path);
-        } else if let Ok(content) = std::fs::read(&path) {
-            // One that is gone by now was renamed, and is read under its new name.
-            scanner.finds_nothing_in(&path.display().to_string(), &content);
-            bytes += content.len();
-        }
-    }
-    bytes
-}
+use crate::caller::{Answer, Caller};
+use crate::harness::{self, CLUSTER_SECRET, Cluster, PATIENCE, write_secret};
+use crate::secret_scanner::{PIECE, Scanner, hex};
 
 const ACCESS_TOKEN: &str = "Hd7Jw2Ks9Qx4Mf6Zb1Tn8Vg3Yc5Lr0Pa";
 const WRONG_ACCESS_TOKEN: &str = "Xe3Ub8Gi5Oy1Wk7Df2Sm9Zq4Hv6Jt0Nc";
 
-/// Calls nodes, and keeps all that they say which isn't meant for a holder.
+/// A lease with the two secrets that go with it.
+struct SecretLease {
+    room: String,
+    token: String,
+    key: String,
+}
+
+/// Talks to the nodes, and keeps every part of their answers that somebody without a lease may read.
 struct Talk {
-    http: reqwest::Client,
+    callers: Vec<Caller>,
     scanner: Scanner,
-    /// What may be read by people who hold nothing.
     public: Vec<String>,
 }
 
 impl Talk {
-    async fn send(&mut self, method: Method, url: &str, key: Option<&str>, body: String) -> Option<(u16, Value)> {
-        let mut request = self.http.request(method, url).bearer_auth(ACCESS_TOKEN);
+    async fn with(cluster: &Cluster) -> Talk {
+        let mut scanner = Scanner::default();
+        scanner.add_text("the access token", ACCESS_TOKEN);
+        scanner.add_text("the wrong access token", WRONG_ACCESS_TOKEN);
+        scanner.add_text("the cluster secret", CLUSTER_SECRET);
+        let mut mac = Hmac::<Sha256>::new_from_slice(CLUSTER_SECRET.as_bytes()).unwrap();
+        mac.update(b"quorate peer request 1");
+        let proof: Vec<u8> = mac.finalize().into_bytes().to_vec();
+        scanner.add("the proof", &proof, PIECE);
+        scanner.add("the proof", hex(&proof).as_bytes(), 2 * PIECE);
+        Talk { callers: Caller::of_each(cluster).await, scanner, public: Vec::new() }
+    }
+
+    async fn send(&mut self, place: usize, method: Method, path: &str, key: Option<&str>, body: String) -> Answer {
+        let mut request = self.callers[place].request(method, path).bearer_auth(ACCESS_TOKEN);
         request = request.header("content-type", "application/json").body(body);
         if let Some(key) = key {
             request = request.header("Idempotency-Key", key);
         }
-        self.keep(request).await
+        self.keep(self.callers[place].send(request).await)
     }
 
-    async fn keep(&mut self, request: reqwest::RequestBuilder) -> Option<(u16, Value)> {
-        let response = request.send().await.ok()?;
-        let status = response.status().as_u16();
-        let headers = format!("{:?}", response.headers());
-        let text = response.text().await.ok()?;
-        let mut body: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
-        let answer = (status, body.clone());
-        if let Some(fields) = body.as_object_mut().filter(|_| status == 200)
+    async fn post(&mut self, place: usize, path: &str, body: serde_json::Value) -> Answer {
+        self.send(place, Method::POST, path, None, body.to_string()).await
+    }
+
+    fn keep(&mut self, answer: Answer) -> Answer {
+        let mut body = answer.body.clone();
+        if let Some(fields) = body.as_object_mut().filter(|_| answer.status == 200)
             && fields.remove("leader_token").is_some()
         {
-            // What is left of a holder's answer is public.
-            self.public.push(format!("{headers} {body}"));
+            // The token in a holder's answer is for the holder. The rest of that answer is public.
+            self.public.push(format!("{:?} {body}", answer.headers));
         } else {
-            self.public.push(format!("{headers} {text}"));
+            self.public.push(format!("{:?} {}", answer.headers, answer.text));
         }
-        Some(answer)
+        answer
     }
 
-    /// Wins a room with a key, and puts both secrets on the list.
-    async fn win(&mut self, url: &str, room: &str) -> (String, String) {
+    /// Wins a room with a key. From then on the scanner searches for the token and the key.
+    async fn win(&mut self, place: usize, room: &str) -> SecretLease {
         let key = format!("{}{}", random_text(), random_text());
         self.scanner.add_text(&format!("the key of {room}"), &key);
         let body = json!({"candidate_id": "worker-a", "ttl_seconds": 300, "metadata": "public-canary"}).to_string();
-        let (status, body) =
-            self.send(Method::POST, &format!("{url}/elections/{room}/campaign"), Some(&key), body).await.unwrap();
-        assert_eq!(status, 200, "{body}");
-        let token = body["leader_token"].as_str().unwrap().to_owned();
+        let path = format!("/elections/{room}/campaign");
+        let token = self.send(place, Method::POST, &path, Some(&key), body).await.held(room).token;
         self.scanner.add_token(&format!("the token of {room}"), &token);
-        (token, key)
+        SecretLease { room: room.to_owned(), token, key }
+    }
+
+    /// Uses both secrets of a lease as they are meant to be used.
+    async fn use_properly(&mut self, place: usize, SecretLease { room, token, key }: &SecretLease) {
+        let path = format!("/elections/{room}");
+        assert_eq!(self.post(place, &format!("{path}/renew"), json!({"leader_token": token})).await.status, 200);
+        let campaign = json!({"candidate_id": "worker-a", "wait_seconds": 1}).to_string();
+        let again = self.send(place, Method::POST, &format!("{path}/campaign"), Some(key), campaign).await;
+        assert_eq!(again.held(room).token, *token);
+    }
+
+    /// Makes the mistakes that people make with their secrets: a secret in the wrong field, header, path or query.
+    async fn misuse(&mut self, place: usize, SecretLease { room, token, key }: &SecretLease) {
+        let wrong =
+            URL_SAFE_NO_PAD.encode([*uuid::Uuid::new_v4().as_bytes(), *uuid::Uuid::new_v4().as_bytes()].concat());
+        self.scanner.add_token("a wrong token", &wrong);
+        let with_token = json!({"leader_token": token}).to_string();
+        let with_wrong_token = json!({"leader_token": wrong}).to_string();
+        let [room_path, campaign, renew, resign] =
+            ["", "/campaign", "/renew", "/resign"].map(|action| format!("/elections/{room}{action}"));
+        let bad_ttl = format!(r#"{{"leader_token":"{token}","ttl_seconds":"{token}"}}"#);
+        let bad_campaign = json!({"candidate_id": format!("{token}/{key}"), "metadata": [token]}).to_string();
+        for (method, path, key, body, status) in [
+            (Method::POST, renew.clone(), None, with_wrong_token.clone(), 404),
+            (Method::POST, resign.clone(), None, with_wrong_token, 404),
+            (Method::POST, renew.clone(), None, format!(r#"{{"leader_token":"{token}"#), 400),
+            (Method::POST, renew.clone(), None, format!(r#"{{"leader_token":["{token}"]}}"#), 400),
+            (Method::POST, renew.clone(), None, format!(r#"{{"leader_token":"{token}A"}}"#), 400),
+            (Method::POST, renew.clone(), None, bad_ttl, 400),
+            (Method::POST, resign.clone(), None, format!(r#""{token}""#), 400),
+            (Method::POST, resign, None, token.clone(), 400),
+            (Method::POST, campaign.clone(), None, bad_campaign, 400),
+            (Method::POST, campaign.clone(), Some(format!("{key} with a space")), with_token.clone(), 400),
+            (Method::POST, campaign, Some(key.repeat(4)), with_token.clone(), 400),
+            (Method::PUT, renew.clone(), Some(key.clone()), with_token.clone(), 405),
+            (Method::POST, format!("/elections/{token}/no-such-route"), None, with_token, 404),
+            (Method::GET, format!("{room_path}?leader_token={token}&consistency={key}"), None, String::new(), 400),
+            (Method::GET, format!("{room_path}?leader_token={token}"), None, String::new(), 200),
+            (Method::GET, format!("/elections/{token}."), None, String::new(), 400),
+        ] {
+            let answer = self.send(place, method, &path, key.as_deref(), body).await;
+            assert_eq!(answer.status, status, "{}", answer.text);
+        }
+        let stranger = self.callers[place].request(Method::POST, &renew).bearer_auth(WRONG_ACCESS_TOKEN);
+        let answer = self.callers[place].send(stranger).await;
+        assert_eq!(self.keep(answer).status, 401);
+    }
+
+    /// Sends a request with a wrong secret to the port that is for peers only.
+    async fn call_as_a_stranger(&mut self, peer_url: &str) {
+        let request = harness::http().post(format!("{peer_url}/peer/v1/forward")).bearer_auth(WRONG_ACCESS_TOKEN);
+        let answer = request.send().await.unwrap();
+        assert_eq!(answer.status(), 401);
+        let headers = format!("{:?}", answer.headers());
+        self.public.push(format!("{headers} {}", answer.text().await.unwrap()));
+    }
+
+    /// Renews until it succeeds, which takes until there is a raft leader.
+    async fn renew_in_the_end(&mut self, place: usize, SecretLease { room, token, .. }: &SecretLease) {
+        let deadline = Instant::now() + PATIENCE;
+        let body = json!({"leader_token": token, "metadata": "renewed"});
+        while self.post(place, &format!("/elections/{room}/renew"), body.clone()).await.status != 200 {
+            assert!(Instant::now() < deadline, "{room} is not renewed");
+        }
     }
 }
 
-/// 22 characters without any meaning.
+/// 22 random characters.
 fn random_text() -> String {
     URL_SAFE_NO_PAD.encode(uuid::Uuid::new_v4())
 }
 
+/// Checks that no node has printed or stored a secret. Says how much was read.
+fn nodes_keep_secrets(cluster: &Cluster, scanner: &Scanner) {
+    let mut printed = 0;
+    for node in &cluster.nodes {
+        let output = node.output();
+        for target in ["openraft", "hyper", "quorate::http"] {
+            assert!(output.contains(target), "{target} printed nothing, so this test has shown nothing");
+        }
+        scanner.finds_nothing_in("the output", output.as_bytes());
+        printed += output.len();
+        assert!(scanner.finds_nothing_below(&node.settings.data_dir) > 1_000, "hardly anything is stored");
+    }
+    println!("{printed} bytes of output and all data directories contain no secret");
+}
+
+/// Shows that the search would find a secret: plants one in a place that was just searched.
+fn planted_secret_is_found(data_dir: &Path, scanner: &Scanner, lease: &SecretLease) {
+    let planted = data_dir.join("planted");
+    std::fs::write(&planted, format!("x{}", &lease.token[3..19])).unwrap();
+    let name = format!("the token of {}", lease.room);
+    assert_eq!(scanner.found_in(&std::fs::read(planted).unwrap()).first(), Some(&name.as_str()));
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn no_secret_is_printed_stored_or_told() {
+async fn no_secret_is_printed_or_stored_or_answered() {
     let folder = tempfile::tempdir().unwrap();
     let access = write_secret(folder.path(), "access", ACCESS_TOKEN);
     let everything = "trace,openraft=trace,sled=trace,raft_log=trace,chunked_wal=trace";
     let args = ["--log-level", everything, "--access-token-file", access.to_str().unwrap()];
     let mut cluster = Cluster::three_with(&args).await;
-    let urls = cluster.urls();
-    let mut talk = Talk { http: harness::http(), scanner: Scanner::default(), public: Vec::new() };
-    talk.scanner.add_text("the access token", ACCESS_TOKEN);
-    talk.scanner.add_text("the wrong access token", WRONG_ACCESS_TOKEN);
-    talk.scanner.add_text("the cluster secret", CLUSTER_SECRET);
-    let mut mac = Hmac::<Sha256>::new_from_slice(CLUSTER_SECRET.as_bytes()).unwrap();
-    mac.update(b"quorate peer request 1");
-    let proof: Vec<u8> = mac.finalize().into_bytes().to_vec();
-    let proof_hex: String = proof.iter().map(|byte| format!("{byte:02x}")).collect();
-    talk.scanner.add("the proof", &proof, PIECE);
-    talk.scanner.add("the proof", proof_hex.as_bytes(), 2 * PIECE);
+    let mut talk = Talk::with(&cluster).await;
 
-    let mut held = Vec::new();
+    let mut leases = Vec::new();
     for count in 0..9 {
-        let (room, url) = (format!("secret-room-{count}"), &urls[count % 3]);
-        let (token, key) = talk.win(url, &room).await;
-        held.push((room, token, key));
+        leases.push(talk.win(count % 3, &format!("secret-room-{count}")).await);
     }
-    for (count, (room, token, key)) in held.iter().enumerate() {
-        // Through each node in turn, so that most are forwarded.
-        let url = &urls[(count + 1) % 3];
-        let path = format!("{url}/elections/{room}");
-        let ask = json!({"leader_token": token}).to_string();
-        assert_eq!(talk.send(Method::POST, &format!("{path}/renew"), None, ask.clone()).await.unwrap().0, 200);
-        let campaign = json!({"candidate_id": "worker-a", "wait_seconds": 1}).to_string();
-        let (_, again) = talk.send(Method::POST, &format!("{path}/campaign"), Some(key), campaign).await.unwrap();
-        assert_eq!(again["leader_token"], **token);
-        // What people do by mistake with their secrets.
-        let wrong =
-            URL_SAFE_NO_PAD.encode([*uuid::Uuid::new_v4().as_bytes(), *uuid::Uuid::new_v4().as_bytes()].concat());
-        talk.scanner.add_token("a wrong token", &wrong);
-        let bad_campaign = json!({"candidate_id": format!("{token}/{key}"), "metadata": [token]}).to_string();
-        for (method, path, key, body, status) in [
-            (Method::POST, format!("{path}/renew"), None, json!({"leader_token": wrong}).to_string(), 404),
-            (Method::POST, format!("{path}/resign"), None, json!({"leader_token": wrong}).to_string(), 404),
-            (Method::POST, format!("{path}/renew"), None, format!(r#"{{"leader_token":"{token}"#), 400),
-            (Method::POST, format!("{path}/renew"), None, format!(r#"{{"leader_token":["{token}"]}}"#), 400),
-            (Method::POST, format!("{path}/renew"), None, format!(r#"{{"leader_token":"{token}A"}}"#), 400),
-            (
-                Method::POST,
-                format!("{path}/renew"),
-                None,
-                format!(r#"{{"leader_token":"{token}","ttl_seconds":"{token}"}}"#),
-                400,
-            ),
-            (Method::POST, format!("{path}/resign"), None, format!(r#""{token}""#), 400),
-            (Method::POST, format!("{path}/resign"), None, token.clone(), 400),
-            (Method::POST, format!("{path}/campaign"), None, bad_campaign, 400),
-            (Method::POST, format!("{path}/campaign"), Some(format!("{key} with a space")), ask.clone(), 400),
-            (Method::POST, format!("{path}/campaign"), Some(key.repeat(4)), ask.clone(), 400),
-            (Method::PUT, format!("{path}/renew"), Some(key.clone()), ask.clone(), 405),
-            (Method::POST, format!("{url}/elections/{token}/no-such-route"), None, ask.clone(), 404),
-            (Method::GET, format!("{path}?leader_token={token}&consistency={key}"), None, String::new(), 400),
-            (Method::GET, format!("{path}?leader_token={token}"), None, String::new(), 200),
-            (Method::GET, format!("{url}/elections/{token}."), None, String::new(), 400),
-        ] {
-            let (found, body) = talk.send(method, &path, key.as_deref(), body).await.unwrap();
-            assert_eq!(found, status, "{body}");
-        }
-        let stranger = talk.http.post(format!("{path}/renew")).bearer_auth(WRONG_ACCESS_TOKEN);
-        assert_eq!(talk.keep(stranger).await.unwrap().0, 401);
+    for (count, lease) in leases.iter().enumerate() {
+        // By another node than the one that granted it, in turn, so that most requests are forwarded.
+        talk.use_properly((count + 1) % 3, lease).await;
+        talk.misuse((count + 1) % 3, lease).await;
     }
-    let peer = talk.http.post(format!("{}/peer/v1/forward", cluster.nodes[0].settings.peer_url()));
-    assert_eq!(talk.keep(peer.bearer_auth(WRONG_ACCESS_TOKEN)).await.unwrap().0, 401);
+    talk.call_as_a_stranger(&cluster.nodes[0].settings.peer_url()).await;
 
     let killed = cluster.raft_leader().await;
     cluster.nodes[killed].kill();
-    let survivor = &urls[(killed + 1) % 3];
-    for (room, token, _) in &held[..3] {
-        let body = json!({"leader_token": token, "metadata": "renewed"}).to_string();
-        let url = format!("{survivor}/elections/{room}/renew");
-        for _ in 0..500 {
-            if talk.send(Method::POST, &url, None, body.clone()).await.is_some_and(|(status, _)| status == 200) {
-                break;
-            }
-        }
+    for lease in &leases[..3] {
+        talk.renew_in_the_end((killed + 1) % 3, lease).await;
     }
     cluster.nodes[killed].start_again();
     cluster.ready().await;
-    for (room, token, _) in &held[..6] {
-        let url = format!("{}/elections/{room}/resign", urls[killed]);
-        let body = json!({"leader_token": token}).to_string();
-        assert_eq!(talk.send(Method::POST, &url, None, body).await.unwrap().0, 200, "{room}");
+    for SecretLease { room, token, .. } in &leases[..6] {
+        let resigned = talk.post(killed, &format!("/elections/{room}/resign"), json!({"leader_token": token})).await;
+        assert_eq!(resigned.status, 200, "{}", resigned.text);
     }
-    for url in &urls {
+    for place in 0..3 {
         for path in ["/status", "/livez", "/readyz", "/openapi.json", "/metrics", "/"] {
-            talk.send(Method::GET, &format!("{url}{path}"), None, String::new()).await.unwrap();
+            talk.send(place, Method::GET, path, None, String::new()).await;
         }
     }
     cluster.converged().await;
 
-    let (scanner, public) = (talk.scanner, talk.public);
-    assert!(public.len() > 150);
-    for answer in public {
-        scanner.finds_nothing_in("an answer", answer.as_bytes());
+    assert!(talk.public.len() > 150);
+    for answer in &talk.public {
+        talk.scanner.finds_nothing_in("an answer", answer.as_bytes());
     }
-    let mut printed = 0;
-    for node in &cluster.nodes {
-        let output = eventually("the last of the output", || async { Some(node.output()) }).await;
-        for target in ["openraft", "hyper", "quorate::http"] {
-            assert!(output.contains(target), "nothing was printed by {target}, so this has shown nothing");
-        }
-        scanner.finds_nothing_in("the output", output.as_bytes());
-        printed += output.len();
-        let stored = scan_folder(&scanner, &node.settings.data_dir);
-        assert!(stored > 1_000);
-    }
-    println!("{printed} bytes of output and all data directories hold no secret");
-
-    // And if there were one, it would be found: planted in a place that was just scanned.
-    let planted = cluster.nodes[0].settings.data_dir.join("planted");
-    std::fs::write(&planted, format!("x{}", &held[8].1[3..19])).unwrap();
-    assert_eq!(scanner.found_in(&std::fs::read(planted).unwrap()).first(), Some(&"the token of secret-room-8"));
+    nodes_keep_secrets(&cluster, &talk.scanner);
+    planted_secret_is_found(&cluster.nodes[0].settings.data_dir, &talk.scanner, &leases[8]);
 }

@@ -1,132 +1,22 @@
-//! The stores as openraft sees them, and what a restart finds. The helpers here serve the other storage tests.
+//! The stores as openraft uses them, and what a restart finds.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io;
-use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use openraft::entry::RaftEntry;
+use openraft::RaftLogReader;
 use openraft::storage::{IOFlushed, RaftLogStorage};
 use openraft::testing::log::{StoreBuilder, Suite};
 use openraft::type_config::TypeConfigExt;
-use openraft::{Membership, RaftLogReader};
 use quorate::clock::SystemClock;
 use quorate::consensus::{LocalNode, Replica, StateMachine};
-use quorate::domain::{
-    Campaign, Command, ContenderId, Counters, FencingToken, Lease, LeaseDuration, LogTime, Nonce, RoomId, Rooms,
-    SecretHash, Stamp,
-};
-use quorate::raft_types::{Entry, EntryPayload, LogId, Node, SnapshotMeta, StoredMembership, TypeConfig, Vote};
+use quorate::raft_types::{Node, TypeConfig, Vote};
 use quorate::random::SystemRandom;
-use quorate::storage::{Disk, LogStore, SnapshotFile, SnapshotStore, StateMeta, Storage, StorageConfig, StorageError};
+use quorate::storage::{LogStore, StorageConfig, StorageError};
+
+use crate::storage_fixtures::{
+    UnflushedDisk, append, config, entry, log_id, membership, open, read_all, state, try_open, write_snapshot,
+};
 
 type StorageErrorOfRaft = openraft::StorageError<TypeConfig>;
-
-pub fn config(dir: &Path) -> StorageConfig {
-    StorageConfig::new(dir, "node-a")
-}
-
-/// Skips every flush. All flushes of files except the log's fail as soon as `fails` is set.
-#[derive(Debug, Default)]
-pub struct UnflushedDisk {
-    pub fails: AtomicBool,
-}
-
-impl Disk for UnflushedDisk {
-    fn sync_file(&self, _path: &Path, _file: &File) -> io::Result<()> {
-        if self.fails.load(Ordering::Relaxed) { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
-    }
-
-    fn sync_folder(&self, _folder: &Path) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn sync_tree(&self, _folder: &Path) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn log_syncs_itself(&self) -> bool {
-        false
-    }
-}
-
-pub fn open(dir: &Path) -> Storage {
-    try_open(dir).unwrap()
-}
-
-pub fn try_open(dir: &Path) -> Result<Storage, StorageError> {
-    quorate::storage::open(config(dir), &SystemRandom)
-}
-
-pub fn log_id(raft_term: u64, index: u64) -> LogId {
-    LogId { leader_id: raft_term.into(), index }
-}
-
-pub fn room(number: u64) -> RoomId {
-    RoomId::new(&format!("room-{number:06}")).unwrap()
-}
-
-pub fn campaign(number: u64) -> Campaign {
-    Campaign {
-        room: room(number),
-        contender: ContenderId::new("host:1").unwrap(),
-        metadata: None,
-        lease_duration: LeaseDuration::from_secs(30).unwrap(),
-        secret_hash: SecretHash([7; 32]),
-        nonce: Nonce([9; 16]),
-    }
-}
-
-pub fn lease(number: u64) -> Lease {
-    Lease::grant(&campaign(number), FencingToken(1_000 + number), LogTime(number))
-}
-
-pub fn entry(raft_term: u64, index: u64) -> Entry {
-    let stamp = Stamp { log_time: LogTime(index), raft_term };
-    let command = Command::Campaign { stamp, campaign: campaign(index), live_leases_max: 100 };
-    Entry::new(log_id(raft_term, index), EntryPayload::Normal(command))
-}
-
-/// Appends, and returns when the entries are acknowledged.
-pub async fn append(log: &mut LogStore, entries: impl IntoIterator<Item = Entry> + Send) -> io::Result<()> {
-    let (answer, answered) = TypeConfig::oneshot();
-    log.append(entries.into_iter().collect::<Vec<_>>(), IOFlushed::signal(answer)).await?;
-    answered.await.unwrap()
-}
-
-pub async fn read_all(log: &mut LogStore) -> Vec<Entry> {
-    log.try_get_log_entries(0..u64::MAX).await.unwrap()
-}
-
-/// State as after `leases` grants, applied up to entry `index`.
-pub fn state(leases: u64, applied: LogId) -> (Rooms, StateMeta) {
-    let counters = Counters { log_time: LogTime(leases), last_fencing_token: 1_000 + leases, wall_anchor: None };
-    let rooms = Rooms::restore(counters, (0..leases).map(|number| (room(number), lease(number))));
-    let meta = StateMeta { counters, applied: Some(applied), membership: membership(), digest: rooms.digest() };
-    (rooms, meta)
-}
-
-pub fn membership() -> StoredMembership {
-    let node = |name: &str| Node { name: name.into(), peer_address: format!("{name}:1"), client_url: String::new() };
-    let nodes = BTreeMap::from([(1, node("a")), (2, node("b")), (3, node("c"))]);
-    StoredMembership::new(Some(log_id(1, 0)), Membership::new(vec![BTreeSet::from([1, 2, 3])], nodes).unwrap())
-}
-
-pub fn snapshot_meta(applied: LogId) -> SnapshotMeta {
-    SnapshotMeta { last_log_id: Some(applied), last_membership: membership() }
-}
-
-pub fn write_snapshot(snapshots: &SnapshotStore, leases: u64, applied: LogId) -> SnapshotFile {
-    let leases: Vec<_> = (0..leases).map(|number| (room(number), lease(number))).collect();
-    let counters = Counters {
-        log_time: LogTime(leases.len() as u64),
-        last_fencing_token: 1_000 + leases.len() as u64,
-        wall_anchor: None,
-    };
-    snapshots.write(None, &snapshot_meta(applied), counters, leases.into_iter()).unwrap()
-}
 
 struct Builder {
     log_chunk_bytes: usize,
@@ -146,17 +36,17 @@ impl StoreBuilder<TypeConfig, LogStore, StateMachine, tempfile::TempDir> for Bui
 }
 
 #[tokio::test]
-async fn the_stores_pass_the_suite_of_openraft() {
+async fn the_stores_pass_the_test_suite_of_openraft() {
     Suite::test_all(Builder { log_chunk_bytes: 4 << 20 }).await.unwrap();
 }
 
 #[tokio::test]
-async fn the_stores_pass_the_suite_with_a_new_log_file_every_few_records() {
+async fn the_stores_pass_the_test_suite_with_a_new_log_file_every_few_records() {
     Suite::test_all(Builder { log_chunk_bytes: 300 }).await.unwrap();
 }
 
 #[tokio::test]
-async fn everything_is_there_after_a_restart() {
+async fn a_restart_finds_everything_that_was_stored() {
     let dir = tempfile::tempdir().unwrap();
     let mut storage = open(dir.path());
     let node_id = storage.identity.node_id();
@@ -200,7 +90,7 @@ async fn appends_that_wait_together_share_a_flush() {
 }
 
 #[tokio::test]
-async fn a_read_for_a_peer_stops_at_its_limit_but_gives_one_entry_at_least() {
+async fn a_read_for_a_peer_stops_at_its_size_limit_but_returns_at_least_one_entry() {
     let dir = tempfile::tempdir().unwrap();
     let mut storage = open(dir.path());
     append(&mut storage.log, (0..20_000).map(|index| entry(1, index))).await.unwrap();
@@ -211,7 +101,7 @@ async fn a_read_for_a_peer_stops_at_its_limit_but_gives_one_entry_at_least() {
 }
 
 #[tokio::test]
-async fn a_committed_id_that_is_old_or_beyond_the_log_is_passed_over() {
+async fn a_committed_id_that_is_old_or_beyond_the_log_is_ignored() {
     let dir = tempfile::tempdir().unwrap();
     let mut storage = open(dir.path());
     append(&mut storage.log, (0..10).map(|index| entry(1, index))).await.unwrap();
@@ -223,7 +113,7 @@ async fn a_committed_id_that_is_old_or_beyond_the_log_is_passed_over() {
 }
 
 #[tokio::test]
-async fn a_truncated_log_opens_again_and_is_no_damage() {
+async fn a_truncated_log_is_not_taken_for_damage() {
     let dir = tempfile::tempdir().unwrap();
     let mut storage = open(dir.path());
     append(&mut storage.log, (0..10).map(|index| entry(1, index))).await.unwrap();
@@ -238,7 +128,7 @@ async fn a_truncated_log_opens_again_and_is_no_damage() {
 }
 
 #[tokio::test]
-async fn a_snapshot_passes_over_entries_of_a_raft_leader_that_never_committed_them() {
+async fn a_snapshot_replaces_entries_that_were_never_committed() {
     let dir = tempfile::tempdir().unwrap();
     let mut storage = open(dir.path());
     append(&mut storage.log, (0..5).map(|index| entry(1, index))).await.unwrap();
@@ -255,7 +145,7 @@ async fn a_snapshot_passes_over_entries_of_a_raft_leader_that_never_committed_th
 }
 
 #[tokio::test]
-async fn an_installation_that_a_crash_cut_off_is_finished_at_the_next_start() {
+async fn a_snapshot_installation_that_a_crash_interrupted_is_finished_at_the_next_start() {
     for snapshot_id in [log_id(4, 20), log_id(4, 7), log_id(5, 8)] {
         let dir = tempfile::tempdir().unwrap();
         let mut storage = open(dir.path());
@@ -267,14 +157,14 @@ async fn an_installation_that_a_crash_cut_off_is_finished_at_the_next_start() {
         assert_eq!(storage.recovered.applied, Some(snapshot_id));
         assert_eq!(storage.recovered.rooms.leases().len(), 3);
         let last = storage.log.last_log_id().unwrap();
-        // An entry that the log has is no contradiction, and what follows it stays.
+        // If the log contains the last entry of the snapshot, the entries after it stay.
         let expected = if snapshot_id == log_id(5, 8) { log_id(5, 9) } else { snapshot_id };
         assert_eq!(last, expected);
     }
 }
 
 #[tokio::test]
-async fn a_database_behind_the_purged_log_gives_way_to_the_snapshot() {
+async fn a_database_older_than_the_purged_log_is_replaced_by_the_snapshot() {
     let dir = tempfile::tempdir().unwrap();
     let mut storage = open(dir.path());
     append(&mut storage.log, (0..30).map(|index| entry(1, index))).await.unwrap();
@@ -289,19 +179,19 @@ async fn a_database_behind_the_purged_log_gives_way_to_the_snapshot() {
 }
 
 #[tokio::test]
-async fn a_purged_log_without_the_state_before_it_is_damage() {
+async fn a_purged_log_without_the_state_before_it_is_taken_for_damage() {
     let dir = tempfile::tempdir().unwrap();
     let mut storage = open(dir.path());
     append(&mut storage.log, (0..30).map(|index| entry(1, index))).await.unwrap();
     storage.log.purge(log_id(1, 15)).await.unwrap();
     drop(storage);
-    let Err(error) = try_open(dir.path()) else { panic!("opened") };
+    let Err(error) = try_open(dir.path()) else { panic!("the damaged directory was opened") };
     assert!(matches!(error, StorageError::Damaged { .. }), "{error}");
     assert!(error.to_string().contains("joins the cluster as a new node"), "{error}");
 }
 
 #[tokio::test]
-async fn a_database_ahead_of_the_log_is_not_believed_and_no_damage() {
+async fn a_database_ahead_of_the_log_is_ignored_and_not_taken_for_damage() {
     let dir = tempfile::tempdir().unwrap();
     let mut storage = open(dir.path());
     append(&mut storage.log, (0..5).map(|index| entry(1, index))).await.unwrap();
@@ -315,19 +205,19 @@ async fn a_database_ahead_of_the_log_is_not_believed_and_no_damage() {
 }
 
 #[test]
-fn one_process_has_a_directory_at_a_time() {
+fn only_one_process_at_a_time_can_open_a_data_directory() {
     let dir = tempfile::tempdir().unwrap();
     let storage = open(dir.path());
     assert!(matches!(try_open(dir.path()), Err(StorageError::InUse { .. })));
     let log = storage.log.clone();
     drop(storage);
-    assert!(matches!(try_open(dir.path()), Err(StorageError::InUse { .. })), "a part of it is still in use");
+    assert!(matches!(try_open(dir.path()), Err(StorageError::InUse { .. })), "the log is still open");
     drop(log);
     open(dir.path());
 }
 
 #[test]
-fn a_directory_of_something_else_is_left_as_it_is() {
+fn a_directory_with_foreign_files_is_left_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("thesis.txt"), "mine").unwrap();
     assert!(matches!(try_open(dir.path()), Err(StorageError::Foreign { .. })));
@@ -336,7 +226,7 @@ fn a_directory_of_something_else_is_left_as_it_is() {
 }
 
 #[test]
-fn a_first_start_that_was_cut_off_can_be_repeated() {
+fn a_first_start_that_was_interrupted_can_be_repeated() {
     let dir = tempfile::tempdir().unwrap();
     for left in ["lock", "identity.tmp"] {
         std::fs::write(dir.path().join(left), "").unwrap();
@@ -346,14 +236,14 @@ fn a_first_start_that_was_cut_off_can_be_repeated() {
 }
 
 #[test]
-fn space_is_kept_back_for_the_next_start() {
+fn disk_space_is_reserved_for_the_next_start() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()));
     assert_eq!(std::fs::metadata(dir.path().join("reserve")).unwrap().len(), 4 << 20);
 }
 
 #[test]
-fn only_the_owner_may_look_into_a_new_directory() {
+fn only_the_owner_can_read_a_new_data_directory() {
     use std::os::unix::fs::PermissionsExt;
     let parent = tempfile::tempdir().unwrap();
     let dir = parent.path().join("deep").join("data");
@@ -368,7 +258,7 @@ fn only_the_owner_may_look_into_a_new_directory() {
 }
 
 #[test]
-fn a_directory_that_was_made_without_flushes_opens_on_a_disk_that_flushes() {
+fn a_directory_written_without_flushes_opens_with_flushes() {
     let dir = tempfile::tempdir().unwrap();
     let config = StorageConfig { disk: Arc::new(UnflushedDisk::default()), ..config(dir.path()) };
     drop(quorate::storage::open(config, &SystemRandom).unwrap());

@@ -1,5 +1,5 @@
-//! What the disk can do to the files, and what a start makes of it: it has everything that was acknowledged, or
-//! it refuses. It never just has less.
+//! Damage of the log files. A start either finds everything that was acknowledged, or reports the damage. It never silently
+//! finds less.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use openraft::RaftLogReader;
 use openraft::storage::RaftLogStorage;
 use quorate::raft_types::Vote;
 use quorate::random::SystemRandom;
-use quorate::storage::{Recovered, StorageConfig, StorageError};
+use quorate::storage::{StorageConfig, StorageError};
 
-use crate::storage::{UnflushedDisk, append, config, entry, log_id, open, read_all, state, try_open, write_snapshot};
+use crate::storage_fixtures::{UnflushedDisk, append, change, config, copy_tree, entry, open, read_all};
 
-/// Enough for several files of [`CHUNK_BYTES`], the last with entries of its own, and few enough to flip every byte.
+/// Enough for several files of [`CHUNK_BYTES`] with entries in the last one, and few enough to flip every byte.
 const ENTRIES: u64 = 14;
 const CHUNK_BYTES: usize = 900;
 
@@ -25,7 +25,7 @@ fn config_with_small_files(dir: &Path) -> StorageConfig {
 
 /// A directory with a vote and entries, acknowledged one by one.
 ///
-/// It is copied while it is in use, before the watermark's index is raised, as a power cut would leave it.
+/// If `closed` is false, the copy is made before the watermark's index is raised, as after a power cut.
 async fn directory_after_a_cut(closed: bool) -> tempfile::TempDir {
     let (live, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let mut storage = quorate::storage::open(config_with_small_files(live.path()), &SystemRandom).unwrap();
@@ -42,19 +42,6 @@ async fn directory_after_a_cut(closed: bool) -> tempfile::TempDir {
     copy
 }
 
-fn copy_tree(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy_tree(&entry.path(), &target);
-        } else if entry.file_name() != "reserve" {
-            fs::copy(entry.path(), &target).unwrap();
-        }
-    }
-}
-
 fn log_files(dir: &Path) -> Vec<PathBuf> {
     let mut files: Vec<_> = fs::read_dir(dir.join("log")).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "wal"));
@@ -66,11 +53,11 @@ fn log_files(dir: &Path) -> Vec<PathBuf> {
 enum Found {
     /// The vote and this many entries, all as they were written.
     Opened { vote: bool, entries: u64 },
-    /// It refused.
+    /// The start reported damage.
     Damaged,
 }
 
-/// Damages a copy, and tells what a start makes of it.
+/// Damages a copy, and returns what a start finds.
 async fn after(intact: &Path, damage: impl FnOnce(&Path)) -> Found {
     let dir = tempfile::tempdir().unwrap();
     copy_tree(intact, dir.path());
@@ -83,7 +70,7 @@ async fn after(intact: &Path, damage: impl FnOnce(&Path)) -> Found {
             for (index, found) in entries.iter().enumerate() {
                 assert_eq!(*found, entry(1, index as u64));
             }
-            // A log that opens must also take more.
+            // A log that opens must also take new entries.
             append(&mut storage.log, [entry(1, entries.len() as u64)]).await.unwrap();
             Found::Opened { vote: vote.is_some(), entries: entries.len() as u64 }
         }
@@ -94,23 +81,17 @@ async fn after(intact: &Path, damage: impl FnOnce(&Path)) -> Found {
 
 const WHOLE: Found = Found::Opened { vote: true, entries: ENTRIES };
 
-fn change(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
-    let mut bytes = fs::read(path).unwrap();
-    change(&mut bytes);
-    fs::write(path, bytes).unwrap();
-}
-
 #[tokio::test]
-async fn the_intact_log_is_whole() {
+async fn an_intact_log_is_found_whole() {
     for closed in [true, false] {
         let intact = directory_after_a_cut(closed).await;
-        assert!(log_files(intact.path()).len() > 2, "the table below needs a first, a middle and a last file");
+        assert!(log_files(intact.path()).len() > 2, "the tests need a first, a middle and a last file");
         assert_eq!(after(intact.path(), |_| {}).await, WHOLE);
     }
 }
 
 #[tokio::test]
-async fn a_flipped_byte_never_costs_an_entry_unnoticed() {
+async fn a_flipped_byte_never_loses_an_entry_silently() {
     let intact = directory_after_a_cut(false).await;
     for file in log_files(intact.path()) {
         let name = file.strip_prefix(intact.path()).unwrap();
@@ -124,7 +105,7 @@ async fn a_flipped_byte_never_costs_an_entry_unnoticed() {
 }
 
 #[tokio::test]
-async fn a_torn_last_file_loses_what_was_cut_off_and_opens_or_is_noticed() {
+async fn a_truncated_last_file_loses_only_the_bytes_cut_off_or_is_reported() {
     for closed in [true, false] {
         let intact = directory_after_a_cut(closed).await;
         let last = log_files(intact.path()).pop().unwrap();
@@ -137,8 +118,8 @@ async fn a_torn_last_file_loses_what_was_cut_off_and_opens_or_is_noticed() {
             .await;
             match found {
                 Found::Damaged => {}
-                // Only where the watermark's index wasn't raised yet; an entry takes over 100 bytes, so what is
-                // lost is what was cut off.
+                // This happens only if the watermark's index was not raised yet. An entry has more than 100 bytes, so
+                // the lost entries are those that were cut off.
                 Found::Opened { vote: true, entries } => {
                     assert!(!closed && ENTRIES - entries <= cut.div_ceil(100), "{cut}: {entries}");
                 }
@@ -149,7 +130,7 @@ async fn a_torn_last_file_loses_what_was_cut_off_and_opens_or_is_noticed() {
 }
 
 #[tokio::test]
-async fn zeros_after_the_end_cost_nothing_and_garbage_is_noticed() {
+async fn zeros_after_the_end_are_ignored_and_garbage_is_reported() {
     let intact = directory_after_a_cut(false).await;
     let last = log_files(intact.path()).pop().unwrap();
     let name = last.strip_prefix(intact.path()).unwrap();
@@ -165,7 +146,7 @@ async fn zeros_after_the_end_cost_nothing_and_garbage_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_file_of_the_log_that_is_missing_or_zeroed_or_torn_is_noticed() {
+async fn a_log_file_that_is_missing_or_zeroed_or_truncated_is_reported() {
     for closed in [true, false] {
         let intact = directory_after_a_cut(closed).await;
         let files = log_files(intact.path());
@@ -177,14 +158,14 @@ async fn a_file_of_the_log_that_is_missing_or_zeroed_or_torn_is_noticed() {
             assert_eq!(found, Found::Damaged, "zeroed: {number} of {}, closed: {closed}", files.len());
             if number + 1 < files.len() {
                 let found = after(intact.path(), |dir| change(&dir.join(name), |bytes| bytes.truncate(200))).await;
-                assert_eq!(found, Found::Damaged, "torn: {number} of {}, closed: {closed}", files.len());
+                assert_eq!(found, Found::Damaged, "truncated: {number} of {}, closed: {closed}", files.len());
             }
         }
     }
 }
 
 #[tokio::test]
-async fn a_log_that_is_gone_or_older_than_its_watermark_is_noticed() {
+async fn a_log_that_is_missing_or_older_than_its_watermark_is_reported() {
     let intact = directory_after_a_cut(true).await;
     let remove_log = |dir: &Path| fs::remove_dir_all(dir.join("log")).unwrap();
     assert_eq!(after(intact.path(), remove_log).await, Found::Damaged);
@@ -193,7 +174,7 @@ async fn a_log_that_is_gone_or_older_than_its_watermark_is_noticed() {
     let break_watermark = |dir: &Path| change(&dir.join("watermark"), |bytes| bytes[12] ^= 1);
     assert_eq!(after(intact.path(), break_watermark).await, Found::Damaged);
 
-    // As if the disk had come back from a backup of the log alone.
+    // As if only the log had been restored from a backup.
     let older = tempfile::tempdir().unwrap();
     drop(open(older.path()));
     let restore_log = |dir: &Path| {
@@ -203,137 +184,9 @@ async fn a_log_that_is_gone_or_older_than_its_watermark_is_noticed() {
     assert_eq!(after(intact.path(), restore_log).await, Found::Damaged);
 }
 
-/// A log of 30 entries, a snapshot of entry 10, and a database that stands at entry 20.
-async fn directory_with_state() -> tempfile::TempDir {
-    let dir = tempfile::tempdir().unwrap();
-    let mut storage = open(dir.path());
-    append(&mut storage.log, (0..30).map(|index| entry(1, index))).await.unwrap();
-    write_snapshot(&storage.snapshots, 40, log_id(1, 10));
-    let (rooms, meta) = state(80, log_id(1, 20));
-    storage.state.replace_all(&rooms, &meta).unwrap();
-    storage.state.durable_flush().unwrap();
-    dir
-}
-
-/// Damages the database of a copy; the start must then give the database's state or the snapshot's.
-fn recovered_after(intact: &Path, damage: impl FnOnce(&Path)) -> Recovered {
-    let dir = tempfile::tempdir().unwrap();
-    copy_tree(intact, dir.path());
-    damage(&dir.path().join("leases"));
-    let recovered = open(dir.path()).recovered;
-    let (leases, applied) = match recovered.applied {
-        Some(applied) if applied.index == 20 => (80, log_id(1, 20)),
-        _ => (40, log_id(1, 10)),
-    };
-    let (rooms, meta) = state(leases, applied);
-    assert_eq!(recovered, Recovered { rooms, applied: meta.applied, membership: meta.membership });
-    // What was made anew must also be there at the start after.
-    assert_eq!(open(dir.path()).recovered, recovered);
-    recovered
-}
-
+/// The watermark is written after the log has acknowledged its entries, so no writer waits for it.
 #[tokio::test]
-async fn a_damaged_database_is_made_anew() {
-    let intact = directory_with_state().await;
-    assert_eq!(recovered_after(intact.path(), |_| {}).applied, Some(log_id(1, 20)));
-    let size = fs::metadata(intact.path().join("leases/db")).unwrap().len() as usize;
-
-    let zeroed = recovered_after(intact.path(), |leases| change(&leases.join("db"), |bytes| bytes.fill(0)));
-    assert_eq!(zeroed.applied, Some(log_id(1, 10)));
-    recovered_after(intact.path(), |leases| fs::remove_dir_all(leases).unwrap());
-    for step in 0..8 {
-        recovered_after(intact.path(), |leases| change(&leases.join("db"), |bytes| bytes.truncate(size * step / 8)));
-    }
-    let used = fs::read(intact.path().join("leases/db")).unwrap().iter().rposition(|byte| *byte != 0).unwrap();
-    for step in 0..60 {
-        let position = used * step / 60;
-        recovered_after(intact.path(), |leases| {
-            change(&leases.join("db"), |bytes| bytes[position..].iter_mut().take(64).for_each(|byte| *byte ^= 0xff));
-        });
-    }
-}
-
-#[tokio::test]
-async fn an_unfinished_file_of_sled_is_removed() {
-    let intact = directory_with_state().await;
-    for content in ["", "half of it"] {
-        let recovered =
-            recovered_after(intact.path(), |leases| fs::write(leases.join("snap.0000.generating"), content).unwrap());
-        assert_eq!(recovered.applied, Some(log_id(1, 20)), "the database itself is whole");
-    }
-}
-
-#[tokio::test]
-async fn two_damaged_databases_are_kept() {
-    let dir = directory_with_state().await;
-    for _ in 0..4 {
-        fs::write(dir.path().join("leases/conf"), "not a setting of sled").unwrap();
-        drop(open(dir.path()));
-    }
-    let names = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    assert_eq!(names.filter(|name| name.starts_with("quarantine-")).count(), 2);
-}
-
-#[tokio::test]
-async fn a_damaged_snapshot_is_passed_over() {
-    let intact = directory_with_state().await;
-    let name = Path::new("snapshots/10-1.snapshot");
-    let length = fs::metadata(intact.path().join(name)).unwrap().len() as usize;
-    let elsewhere = tempfile::tempdir().unwrap();
-    let older = write_snapshot(&open(elsewhere.path()).snapshots, 5, log_id(1, 5)).path;
-    for position in (0..length).step_by(97) {
-        let dir = tempfile::tempdir().unwrap();
-        copy_tree(intact.path(), dir.path());
-        // An older one that is good, as a crash between writing the newer one and removing it leaves it.
-        fs::copy(&older, dir.path().join("snapshots/5-1.snapshot")).unwrap();
-        change(&dir.path().join(name), |bytes| bytes[position] ^= 0x10);
-        let storage = open(dir.path());
-        let current = storage.snapshots.current().unwrap();
-        assert_eq!(current.meta.last_log_id, Some(log_id(1, 5)), "{position}");
-        assert_eq!(storage.recovered.applied, Some(log_id(1, 20)));
-    }
-}
-
-#[tokio::test]
-async fn a_received_snapshot_that_is_damaged_is_refused_and_leftovers_go() {
-    let dir = directory_with_state().await;
-    let storage = open(dir.path());
-    let current = storage.snapshots.current().unwrap();
-    let good = fs::read(&current.path).unwrap();
-    for length in [0, 1, 20, good.len() / 2, good.len() - 33, good.len() - 1] {
-        let mut incoming = storage.snapshots.begin_incoming().await.unwrap();
-        incoming.write(good[..length].to_vec()).await.unwrap();
-        assert!(matches!(incoming.verify().await, Err(StorageError::Damaged { .. })), "{length}");
-    }
-    assert_eq!(storage.snapshots.current().unwrap(), current);
-    drop(storage);
-    drop(open(dir.path()));
-    let names = fs::read_dir(dir.path().join("snapshots")).unwrap().map(|entry| entry.unwrap().file_name());
-    assert_eq!(names.collect::<Vec<_>>(), ["10-1.snapshot"]);
-}
-
-#[tokio::test]
-async fn a_damaged_identity_is_not_replaced_by_a_new_one() {
-    let dir = directory_with_state().await;
-    change(&dir.path().join("identity"), |bytes| bytes[11] ^= 4);
-    assert!(matches!(try_open(dir.path()), Err(StorageError::Damaged { .. })));
-}
-
-#[tokio::test]
-async fn files_of_a_later_version_are_not_called_damaged() {
-    let dir = directory_with_state().await;
-    change(&dir.path().join("identity"), |bytes| {
-        bytes[0] = 2;
-        let checksum = crc32fast::hash(&bytes[..5]);
-        bytes[5..9].copy_from_slice(&checksum.to_be_bytes());
-    });
-    let Err(error) = try_open(dir.path()) else { panic!("opened") };
-    assert!(matches!(error, StorageError::Newer { .. }), "{error}");
-}
-
-/// The watermark follows the log by itself, so nobody waits for it.
-#[tokio::test]
-async fn a_failure_that_no_writer_meets_is_told_all_the_same() {
+async fn a_failed_write_of_the_watermark_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let disk = Arc::new(UnflushedDisk::default());
     let config = StorageConfig { disk: disk.clone(), ..config(dir.path()) };

@@ -1,7 +1,7 @@
-//! Bytes as they were written once. Today's code must read them, and write the same.
+//! Golden files: bytes that an earlier version wrote. Today's code must read them, and must write the same bytes.
 //!
-//! With `QUORATE_WRITE_GOLDEN=1` those that are missing are written. One that differs means a new format: it
-//! gets a name of its own, and the old one must still be read.
+//! With `QUORATE_WRITE_GOLDEN=1` a missing golden file is written. If the bytes must change, that is a new format: it gets
+//! a golden file with a new name, and the old one must still be read.
 
 use std::path::{Path, PathBuf};
 
@@ -13,9 +13,11 @@ use quorate::raft_types::{EntryPayload, Vote};
 use quorate::random::Random;
 use quorate::storage::{StateMeta, Storage};
 
-use crate::storage::{append, config, entry, lease, log_id, membership, open, read_all, state, write_snapshot};
+use crate::storage_fixtures::{
+    append, config, entry, lease, log_id, membership, open, read_all, state, write_snapshot,
+};
 
-/// The same identity each time.
+/// Random bytes that are always the same, so that the node id is.
 struct Fixed;
 
 impl Random for Fixed {
@@ -28,19 +30,19 @@ fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
-/// Compares with what was written once, and returns that.
+/// Checks bytes against a golden file, and returns the content of the file.
 pub fn same_as_golden(name: &str, bytes: &[u8]) -> Vec<u8> {
     let path = golden(name);
     if !path.exists() && std::env::var_os("QUORATE_WRITE_GOLDEN").is_some() {
         std::fs::write(&path, bytes).unwrap();
     }
     let expected = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    assert!(bytes == expected, "{name} is written in another way than it was");
+    assert!(bytes == expected, "the bytes of {name} have changed");
     expected
 }
 
 #[test]
-fn records_are_written_and_read_as_ever() {
+fn records_keep_their_bytes_and_are_read() {
     let payload = entry(3, 7).payload;
     let bytes = same_as_golden("log_payload.bin", &codec::encode(&payload).unwrap());
     assert_eq!(codec::decode::<EntryPayload>(&bytes).unwrap(), payload);
@@ -62,7 +64,7 @@ fn open_fixed(dir: &Path) -> Storage {
 }
 
 #[tokio::test]
-async fn files_are_written_as_ever() {
+async fn files_keep_their_bytes() {
     let dir = tempfile::tempdir().unwrap();
     let mut storage = open_fixed(dir.path());
     storage.log.save_vote(&Vote::new_committed(3, 1)).await.unwrap();
@@ -78,7 +80,7 @@ async fn files_are_written_as_ever() {
 }
 
 #[tokio::test]
-async fn files_of_old_are_read() {
+async fn golden_files_are_read() {
     let dir = tempfile::tempdir().unwrap();
     for folder in ["log", "snapshots"] {
         std::fs::create_dir(dir.path().join(folder)).unwrap();

@@ -1,5 +1,5 @@
-//! A process that is killed in the middle of whatever it does: the next start must find what was acknowledged,
-//! and must never take its own traces for damage.
+//! A process that writes is killed at a random moment. The next start must find everything that was acknowledged, and must
+//! not mistake unfinished writes for damage.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -10,26 +10,26 @@ use quorate::raft_types::Vote;
 use quorate::random::SystemRandom;
 use quorate::storage::{Storage, StorageConfig};
 
-use crate::storage::{append, config, entry, log_id, read_all, state, write_snapshot};
+use crate::storage_fixtures::{append, config, entry, log_id, read_all, state, write_snapshot};
 
 const DIR: &str = "QUORATE_KILL_DIR";
 const KILLS: u64 = 15;
 const RAFT_TERM: u64 = 1;
 
 fn open_there(dir: &str) -> Storage {
-    // Small files, so that many kills hit the moment in which the log begins a new one.
+    // The log files are small, so that many kills come while the log begins a new one.
     let config = StorageConfig { log_chunk_bytes: 8_000, ..config(dir.as_ref()) };
     quorate::storage::open(config, &SystemRandom).unwrap()
 }
 
-/// What the writer has said so far.
+/// What the writer has acknowledged so far.
 #[derive(Debug, Default)]
 struct Acknowledged {
     entries: u64,
     votes: u64,
 }
 
-/// Runs in a process of its own, and is nothing when run as a test.
+/// Runs in the process that is killed. As a plain test it does nothing.
 #[tokio::test]
 async fn the_writer_that_is_killed() {
     let Some(dir) = std::env::var_os(DIR) else { return };
@@ -57,7 +57,7 @@ async fn the_writer_that_is_killed() {
             say("votes", votes);
         }
         if round % 30 == 0 {
-            // What is about to be cut off isn't promised any longer.
+            // The entries that are truncated next are no longer acknowledged.
             say("entries", next - 2);
             storage.log.truncate_after(Some(log_id(RAFT_TERM, next - 3))).await.unwrap();
             next -= 2;
@@ -72,7 +72,7 @@ async fn the_writer_that_is_killed() {
 }
 
 #[tokio::test]
-async fn a_killed_process_has_lost_nothing_that_it_acknowledged() {
+async fn a_killed_process_loses_nothing_that_it_acknowledged() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().to_str().unwrap();
     let mut acknowledged = Acknowledged::default();
@@ -85,16 +85,16 @@ async fn a_killed_process_has_lost_nothing_that_it_acknowledged() {
             .spawn()
             .unwrap();
         let output = BufReader::new(writer.stdout.take().unwrap());
-        // The writer doesn't wait for the reader, so it is hit somewhere behind what it has said by then.
-        let mut more_to_hear = 20 + kill * 31 % 150;
+        // The writer does not wait for its reader, so the kill comes at some moment after the last line that is read.
+        let mut lines_left = 20 + kill * 31 % 150;
         for line in output.lines() {
             match line.unwrap().split(' ').collect::<Vec<_>>()[..] {
                 [.., "SAYS", "entries", number] => acknowledged.entries = number.parse().unwrap(),
                 [.., "SAYS", "votes", number] => acknowledged.votes = number.parse().unwrap(),
                 _ => continue,
             }
-            more_to_hear = more_to_hear.saturating_sub(1);
-            if more_to_hear == 0 {
+            lines_left = lines_left.saturating_sub(1);
+            if lines_left == 0 {
                 writer.kill().unwrap();
             }
         }

@@ -1,4 +1,4 @@
-//! What must hold for every sequence of events, tried on random ones: the rules of the rooms, and log time.
+//! Promises that must hold for every sequence of events, tested on random sequences: the rules of the rooms, and log time.
 
 #![allow(
     clippy::disallowed_methods,

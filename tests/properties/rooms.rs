@@ -1,8 +1,8 @@
 //! The rules of the rooms, on random sequences of commands.
 //!
-//! A sequence is planned in words ("renew room 1 with its secret, 1 ms before its deadline") and turned into
-//! commands against the state that it meets, so that the interesting moments are hit often. Another kind of
-//! sequence is arbitrary in every number, up to the ends of its range.
+//! A sequence is planned in words, for example "renew room 1 with its secret, 1 ms before its deadline". Each plan becomes a
+//! command that fits the state at that point, so the interesting moments come often. In a second kind of sequence every
+//! number is arbitrary, over its whole range.
 
 mod plan;
 
@@ -17,14 +17,15 @@ use quorate::domain::{
 
 use plan::{Planned, REIGN, ROOMS, any_command, extreme, plans, room};
 
-/// One command, and the state around it.
+/// One command, its effect, and the state before and after it.
 struct Step {
     command: Command,
     before: Rooms,
-    applied: Effect,
+    effect: Effect,
     after: Rooms,
 }
 
+/// Applies the planned commands one by one.
 fn run(plans: &[Planned]) -> Vec<Step> {
     let mut rooms = Rooms::default();
     let first_floor = Command::RaiseFencingFloor { stamp: stamp(0), floor: FencingToken(1) };
@@ -34,8 +35,8 @@ fn run(plans: &[Planned]) -> Vec<Step> {
         let command = planned.command(&rooms, &commands);
         commands.push(command.clone());
         let before = rooms.clone();
-        let applied = rooms.apply(REIGN, &command);
-        steps.push(Step { command, before, applied, after: rooms.clone() });
+        let effect = rooms.apply(REIGN, &command);
+        steps.push(Step { command, before, effect, after: rooms.clone() });
     }
     steps
 }
@@ -82,13 +83,13 @@ fn restamped(command: &Command, new: Stamp) -> Command {
     command
 }
 
-/// What no command may ever do.
+/// Checks what must be true of every command.
 fn check(step: &Step) -> Result<(), TestCaseError> {
-    let Step { command, before, applied, after } = step;
+    let Step { command, before, effect, after } = step;
     if command.stamp().raft_term != REIGN {
         prop_assert_eq!(before, after, "a stamp of another reign changes nothing");
-        prop_assert_eq!(&applied.outcome, &Outcome::Refused(Refusal::StaleStamp));
-        prop_assert!(applied.events.is_empty());
+        prop_assert_eq!(&effect.outcome, &Outcome::Refused(Refusal::StaleStamp));
+        prop_assert!(effect.events.is_empty());
         return Ok(());
     }
     prop_assert_eq!(after.log_time(), before.log_time().max(command.stamp().log_time));
@@ -106,16 +107,17 @@ fn check(step: &Step) -> Result<(), TestCaseError> {
     prop_assert!(tokens.windows(2).all(|pair| pair[0] < pair[1]), "no two leases share a token");
     prop_assert!(tokens.iter().all(|token| *token <= after.counters().last_fencing_token));
     let first_deadline = after.leases().map(|(_, lease)| lease.deadline).min();
-    prop_assert_eq!(after.next_deadline(), first_deadline, "the index of deadlines is true");
-    if let (Command::Campaign { live_leases_max, .. }, Outcome::Granted(_)) = (command, &applied.outcome) {
+    prop_assert_eq!(after.next_deadline(), first_deadline, "the index of deadlines is right");
+    if let (Command::Campaign { live_leases_max, .. }, Outcome::Granted(_)) = (command, &effect.outcome) {
         prop_assert!(after.leases().len() as u64 <= *live_leases_max);
     }
     Ok(())
 }
 
+/// Checks what must be true of every command for this one room.
 fn check_room(step: &Step, room: &RoomId) -> Result<(), TestCaseError> {
-    let Step { command, before, applied, after } = step;
-    let kinds: Vec<_> = applied.events.iter().filter(|c| c.room == *room).map(|c| c.kind).collect();
+    let Step { command, before, effect, after } = step;
+    let kinds: Vec<_> = effect.events.iter().filter(|c| c.room == *room).map(|c| c.kind).collect();
     let is_concerned = room_of(command).is_none_or(|concerned| concerned == room);
     let (old, new) = (before.lease(room), after.lease(room));
     match (old, new) {
@@ -130,7 +132,7 @@ fn check_room(step: &Step, room: &RoomId) -> Result<(), TestCaseError> {
                 return Err(TestCaseError::fail("only a resignation vacates a room before its deadline"));
             };
             prop_assert!(resign.secret_hash.matches(&old.secret_hash));
-            prop_assert_eq!(&applied.outcome, &Outcome::Resigned(old.fencing_token));
+            prop_assert_eq!(&effect.outcome, &Outcome::Resigned(old.fencing_token));
             prop_assert_eq!(&kinds, &[RoomEventKind::Resigned]);
         }
         (Some(old), Some(new)) if old.fencing_token == new.fencing_token => {
@@ -141,17 +143,23 @@ fn check_room(step: &Step, room: &RoomId) -> Result<(), TestCaseError> {
                 prop_assert_eq!(old, new);
             } else {
                 prop_assert_eq!(&kinds, &[RoomEventKind::Renewed]);
-                prop_assert!(!old.is_due(after.log_time()), "too late to be renewed");
+                prop_assert!(!old.is_due(after.log_time()), "a lease can be renewed only before its deadline");
                 let right =
                     matches!(command, Command::Renew { renew, .. } if renew.secret_hash.matches(&old.secret_hash));
                 prop_assert!(right, "only a renewal with the secret changes a lease");
             }
         }
         (old, Some(new)) => {
-            prop_assert!(old.is_none_or(|old| old.is_due(after.log_time())), "one holder until the deadline");
+            prop_assert!(
+                old.is_none_or(|old| old.is_due(after.log_time())),
+                "a room has one holder until the deadline"
+            );
             let is_campaign = matches!(command, Command::Campaign { .. });
             prop_assert!(is_campaign, "only a campaign grants");
-            prop_assert!(new.fencing_token.0 > before.counters().last_fencing_token, "above every earlier grant");
+            prop_assert!(
+                new.fencing_token.0 > before.counters().last_fencing_token,
+                "a token is higher than that of every earlier grant"
+            );
             prop_assert_eq!(new.fencing_token.0, after.counters().last_fencing_token);
             let expired = old.map(|_| RoomEventKind::Expired);
             prop_assert_eq!(kinds, expired.into_iter().chain([RoomEventKind::Granted]).collect::<Vec<_>>());
@@ -165,29 +173,29 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn no_sequence_of_commands_breaks_a_promise(plans in plans()) {
+    fn every_planned_sequence_of_commands_keeps_the_promises(plans in plans()) {
         for step in run(&plans) {
             check(&step)?;
         }
     }
 
     #[test]
-    fn no_number_in_a_command_panics_or_breaks_a_promise(commands in vec(any_command(), 1..40)) {
+    fn any_numbers_in_commands_keep_the_promises_without_a_panic(commands in vec(any_command(), 1..40)) {
         let mut rooms = Rooms::default();
         for command in commands {
             let before = rooms.clone();
-            let applied = rooms.apply(REIGN, &command);
+            let effect = rooms.apply(REIGN, &command);
             for number in 0..ROOMS.len() {
                 let view = rooms.view(&room(number));
                 let _ = (view.expires_at(), view.lease.map(|lease| (lease.valid_for(view.log_time), lease.retry_after(view.log_time))));
             }
-            check(&Step { command, before, applied, after: rooms.clone() })?;
+            check(&Step { command, before, effect, after: rooms.clone() })?;
         }
     }
 
     #[test]
-    fn tokens_of_grants_strictly_rise_over_the_whole_sequence(plans in plans()) {
-        let granted = |step: &Step| match &step.applied.outcome {
+    fn fencing_tokens_rise_with_every_grant(plans in plans()) {
+        let granted = |step: &Step| match &step.effect.outcome {
             Outcome::Granted(view) => view.lease.as_ref().map(|lease| lease.fencing_token),
             _ => None,
         };
@@ -196,7 +204,7 @@ proptest! {
     }
 
     #[test]
-    fn what_judge_answers_is_what_apply_would_have_answered(plans in plans(), readings in vec(extreme(), 50)) {
+    fn judge_gives_the_same_answer_as_apply(plans in plans(), readings in vec(extreme(), 50)) {
         for (step, far) in run(&plans).iter().zip(readings) {
             let Some((change, limits)) = change_of(&step.command) else { continue };
             for reading in [step.command.stamp().log_time, LogTime(far)] {
@@ -229,7 +237,7 @@ proptest! {
     }
 
     #[test]
-    fn a_snapshot_at_any_point_and_the_tail_give_the_same_bytes_as_all(plans in plans(), cut in any::<Index>(), order in any::<u64>()) {
+    fn a_snapshot_at_any_point_and_the_rest_of_the_log_give_the_same_state(plans in plans(), cut in any::<Index>(), order in any::<u64>()) {
         let steps = run(&plans);
         let cut = cut.index(steps.len());
         let mut leases = leases_of(&steps[cut].after);
@@ -240,7 +248,7 @@ proptest! {
         let mut restored = Rooms::restore(steps[cut].after.counters(), leases);
         prop_assert_eq!(&restored, &steps[cut].after);
         for step in &steps[cut + 1..] {
-            prop_assert_eq!(&restored.apply(REIGN, &step.command), &step.applied);
+            prop_assert_eq!(&restored.apply(REIGN, &step.command), &step.effect);
         }
         let whole = &steps[steps.len() - 1].after;
         prop_assert_eq!(&restored, whole);
@@ -250,7 +258,7 @@ proptest! {
     }
 
     #[test]
-    fn digests_are_equal_exactly_when_states_are(plans in plans(), others in plans()) {
+    fn two_digests_are_equal_exactly_if_the_states_are(plans in plans(), others in plans()) {
         let states: Vec<_> = run(&plans).into_iter().chain(run(&others)).map(|step| step.after).collect();
         let digests: Vec<_> = states.iter().map(Rooms::digest).collect();
         for (index, state) in states.iter().enumerate() {
@@ -271,22 +279,22 @@ proptest! {
     }
 }
 
-/// The promises are only tested if the sequences come to the events that they are about.
+/// The promises are tested only if the sequences reach the events that the promises are about.
 #[test]
-fn the_planned_sequences_reach_every_kind_of_outcome_and_change() {
+fn the_planned_sequences_reach_every_kind_of_outcome_and_event() {
     use proptest::strategy::ValueTree;
     use proptest::test_runner::TestRunner;
     let mut runner = TestRunner::deterministic();
     let mut seen = std::collections::BTreeMap::<String, u32>::new();
     for _ in 0..200 {
         for step in run(&plans().new_tree(&mut runner).unwrap().current()) {
-            let outcome = format!("{:?}", step.applied.outcome);
-            let outcome = match &step.applied.outcome {
+            let outcome = format!("{:?}", step.effect.outcome);
+            let outcome = match &step.effect.outcome {
                 Outcome::Refused(_) => outcome.as_str(),
                 _ => outcome.split(['(', ' ']).next().unwrap(),
             };
             *seen.entry(outcome.to_owned()).or_default() += 1;
-            for change in &step.applied.events {
+            for change in &step.effect.events {
                 *seen.entry(format!("{:?} (change)", change.kind)).or_default() += 1;
             }
         }

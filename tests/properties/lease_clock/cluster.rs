@@ -1,7 +1,7 @@
-//! Three nodes, and what can happen to them: a raft that is abstract but keeps raft's promises, clocks with
-//! wrong rates that stall, and, in each node, the real `Rooms` under the real (or a broken) source of stamps.
+//! Three nodes, and the events that can happen to them. Raft is a model that keeps raft's promises. Clocks have wrong rates,
+//! and stall. Each node has the real `Rooms`, and the real or a broken source of stamps.
 //!
-//! Snapshots, restarts and lagging appliers are here what `LeaseClock` sees of them.
+//! Snapshots, restarts and slow appliers are modelled as far as `LeaseClock` can see them.
 
 mod raft;
 
@@ -24,7 +24,7 @@ const STEPS: usize = 300;
 const DAY: i64 = 86_400_000;
 const LIVE_LEASES_MAX: u64 = 100;
 
-/// One entry of the raft log; raft's own entries carry no command.
+/// One entry of the raft log. Raft's own entries have no command.
 struct Entry {
     raft_term: u64,
     proposal: Option<Proposal>,
@@ -40,9 +40,9 @@ struct Node {
     clock: SimulatedClock,
     wall_offset_ms: i64,
     raft_term: u64,
-    /// The raft term in which this node believes it leads.
+    /// The raft term in which this node believes that it is raft leader.
     reign: Option<u64>,
-    /// The last raft term in which it led.
+    /// The last raft term in which this node was raft leader.
     led: u64,
     /// How much of this raft leader's log each node is known to have, in this reign.
     acknowledged: [usize; NODES],
@@ -54,19 +54,19 @@ struct Node {
     snapshot: (usize, Rooms),
 }
 
-/// The nodes, and the only one who knows what time it is.
+/// The nodes, and the real time, which no node knows.
 pub struct Cluster {
     rule: Rule,
     random: StdRng,
     now: Moment,
     nodes: [Node; NODES],
     raft_term: u64,
-    /// A node that no message leaves or reaches.
+    /// A node whose messages, in both directions, are lost.
     cut_off: Option<usize>,
-    /// Commands that were stamped and are on their way into some log.
+    /// Commands that are stamped, and not yet in any log.
     delayed: Vec<Proposal>,
     secrets: u64,
-    /// What is committed, and a replica that applies each entry as soon as it is.
+    /// The committed entries, and below a replica that applies each of them at once.
     committed: Vec<Rc<Entry>>,
     rooms: Rooms,
     watch: Watch,
@@ -109,7 +109,7 @@ impl Cluster {
         self.committed.iter().filter_map(|entry| Some(entry.proposal.as_ref()?.command.stamp())).collect()
     }
 
-    /// Random events, with everything that can go wrong among them.
+    /// Plays random events, faults among them.
     pub fn disturb(&mut self) -> Result<(), Violation> {
         self.elect(0);
         for _ in 0..STEPS {
@@ -141,8 +141,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// After the faults: one raft leader, a steady load, and a commit that takes most of the time between two
-    /// entries. Log time must keep up with real time.
+    /// Plays a time without faults: one raft leader, and a steady load. Commits take most of the time between two entries.
+    /// Log time must keep up with real time.
     pub fn calm(&mut self) -> Result<(), Violation> {
         const ENTRIES: u64 = 50;
         const COMMIT_TAKES: u64 = 30 * MILLISECOND;
@@ -168,14 +168,14 @@ impl Cluster {
         }
         for node in 0..NODES {
             self.apply(node, usize::MAX);
-            assert!(self.nodes[node].rooms == self.rooms, "replicas at one position are equal");
+            assert!(self.nodes[node].rooms == self.rooms, "two replicas differ at the same position");
         }
         let elapsed_ms = (self.now - began) as f64 / MILLISECOND as f64;
         let share = self.rooms.log_time().since(log_time_began).as_millis() as f64 / elapsed_ms;
         if share < 0.9 { Err(Violation::Crawl(share)) } else { Ok(()) }
     }
 
-    /// Mostly one that believes it leads: there may be several.
+    /// Mostly a node that believes that it is raft leader. There may be several.
     fn actor(&mut self) -> usize {
         let raft_leaders: Vec<_> = (0..NODES).filter(|node| self.nodes[*node].reign.is_some()).collect();
         if raft_leaders.is_empty() || self.random.random_bool(0.2) {
@@ -185,7 +185,7 @@ impl Cluster {
         }
     }
 
-    /// Mostly as between the packets of a busy cluster, sometimes long enough for a lease to end.
+    /// The time to the next event: mostly as short as in a busy cluster, sometimes long enough for a lease to expire.
     fn gap(&mut self) -> u64 {
         match self.random.random_range(0..100) {
             0..55 => self.random.random_range(0..5 * MILLISECOND),
@@ -200,7 +200,7 @@ impl Cluster {
         self.nodes[node].clock.stalled_until > self.now
     }
 
-    /// Whether a message from the one, which acts and so isn't stalled, reaches the other.
+    /// Whether a message from one node reaches the other. The sender acts, so it is not stalled.
     fn are_in_touch(&self, from: usize, to: usize) -> bool {
         !self.is_stalled(to) && self.cut_off != Some(from) && self.cut_off != Some(to)
     }
@@ -214,7 +214,7 @@ impl Cluster {
         WallTime(wall_ms.max(0) as u64)
     }
 
-    // What clients cause.
+    // Events that clients cause.
 
     fn stamp(&mut self, node: usize) -> Option<Stamp> {
         let (now, wall_time) = (self.clock(node), self.wall_time(node));
@@ -287,7 +287,7 @@ impl Cluster {
         Command::Campaign { stamp, campaign, live_leases_max: LIVE_LEASES_MAX }
     }
 
-    /// A command that was stamped a while ago, here or elsewhere, gets into this node's log.
+    /// Appends a command to this node's log that was stamped earlier, at this node or at another.
     fn append_delayed(&mut self, node: usize) {
         if self.nodes[node].reign.is_some() && !self.delayed.is_empty() {
             let newest = self.delayed.len() - 1;
@@ -297,11 +297,11 @@ impl Cluster {
         }
     }
 
-    /// A loser's answer costs no log entry; the holder, recognised in it, learns how long it still has.
+    /// A view costs no log entry. If the holder sees its own lease in it, it learns how long the lease is still valid.
     fn look(&mut self, node: usize) {
-        let leads = self.nodes[node].reign == Some(self.raft_term);
-        // What the read barrier makes sure of: nothing is committed that this node hasn't applied.
-        if !leads || self.nodes[node].applied < self.committed.len() {
+        let is_raft_leader = self.nodes[node].reign == Some(self.raft_term);
+        // The read barrier guarantees that the node has applied everything that is committed.
+        if !is_raft_leader || self.nodes[node].applied < self.committed.len() {
             return;
         }
         let Some(stamp) = self.stamp(node) else { return };
@@ -312,7 +312,7 @@ impl Cluster {
         }
     }
 
-    // The state machine, as its glue drives the code under test.
+    // The state machine drives the code under test in this way.
 
     fn apply_some(&mut self, node: usize) {
         let entries = self.random.random_range(1..10);
@@ -330,7 +330,7 @@ impl Cluster {
                 node.rooms.apply(entry.raft_term, &rule.command_to_apply(entry.raft_term, &proposal.command));
             }
             node.applied += 1;
-            // The stamper hears of each entry, or of a batch as one.
+            // The stamper is told after each entry, or once after the whole batch.
             if one_by_one || node.applied == upto {
                 node.stamper.after_apply(entry.raft_term, node.rooms.log_time(), now);
             }

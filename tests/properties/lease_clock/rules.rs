@@ -1,4 +1,4 @@
-//! The real rule of stamping, and what it would be with a part missing.
+//! The real rule of stamping, and broken rules, each with one part missing or changed.
 
 use quorate::clock::{ClockReading, LeaseClock};
 use quorate::domain::{Command, LogTime, Stamp, WallTime};
@@ -6,31 +6,31 @@ use quorate::domain::{Command, LogTime, Stamp, WallTime};
 /// How log time is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Rule {
-    /// The crate's own code.
+    /// The code of the crate.
     Real,
-    /// A copy of it, to be broken.
+    /// An unedited copy of that code.
     #[default]
     Copy,
-    /// A clock that runs on in every node, and is only ever moved forward by what the log says.
+    /// Every node has a clock that runs on all the time. The log can only move it forward.
     MaxMerge,
     /// A raft leader stamps from the moment of its raft election.
     StampBeforeOwnEntry,
-    /// The same, from an anchor that is taken at each apply of an entry of others.
+    /// The same, from an anchor that is taken whenever another node's entry is applied.
     AnchorOnApplied,
-    /// A command of another reign is taken as if it had been stamped in this one.
+    /// A command of another reign is accepted as if it had been stamped in this one.
     NoTermCheck,
-    /// A command of another reign is taken, but doesn't move log time.
+    /// A command of another reign is accepted, but does not move log time.
     WrongTermTakenWithoutItsTime,
     /// The licence is taken anew whenever an own entry is applied.
     LicenceAtEachEntry,
-    /// The licence of an earlier reign is good for a later one.
+    /// The licence of an earlier reign stays valid in a later one.
     LicenceKept,
     /// Log time is what the raft leader's wall clock says.
     WallClock,
 }
 
 impl Rule {
-    /// The command as `Rooms::apply` shall see it, under this rule.
+    /// The command that `Rooms::apply` gets under this rule.
     pub fn command_to_apply(self, entry_raft_term: u64, command: &Command) -> Command {
         let mut stamp = command.stamp();
         if stamp.raft_term != entry_raft_term {
@@ -59,7 +59,7 @@ fn with_stamp(command: &Command, new: Stamp) -> Command {
     command
 }
 
-/// One node's source of stamps, under some rule.
+/// The source of stamps of one node.
 pub enum Stamper {
     Real(LeaseClock),
     Edited(Edited),
@@ -95,11 +95,11 @@ impl Stamper {
     }
 }
 
-/// A copy of `LeaseClock`, with a part missing or changed as its rule says.
+/// A copy of `LeaseClock`, with the edit of its rule.
 #[derive(Default)]
 pub struct Edited {
     rule: Rule,
-    /// The last raft term that this node stamped in.
+    /// The last raft term in which this node stamped.
     own_raft_term: Option<u64>,
     applied_raft_term: Option<u64>,
     log_time: LogTime,
@@ -137,7 +137,7 @@ impl Edited {
 
     fn after_restore(&mut self, log_time: LogTime, now: ClockReading) {
         let licence = match self.rule {
-            // A clock that runs on is not stopped by state that comes as a snapshot.
+            // A clock that runs on all the time does not stop when a snapshot is installed.
             Rule::MaxMerge => self.licence.filter(|licence| licence.reading(now) >= log_time),
             _ => None,
         };

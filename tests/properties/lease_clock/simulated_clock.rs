@@ -1,4 +1,4 @@
-//! A node's clock as it may be.
+//! The clock of a node, with all errors that a real one may have.
 
 use quorate::clock::ClockReading;
 use rand::RngExt;
@@ -6,10 +6,10 @@ use rand::rngs::StdRng;
 
 use super::watch::{CLOCK_ERROR_MAX, MILLISECOND, MINUTE, Moment};
 
-/// What the crate's clock allows one step to add (`SystemClock::STEP_MAX`).
+/// The most that one step of the crate's clock may add (`SystemClock::STEP_MAX`).
 const STEP_MAX: u64 = 200 * MILLISECOND;
 
-/// A node's own clock: it has a wrong rate and a random origin, and a stall counts for one capped step.
+/// It has a wrong rate and a random origin. A stall counts as one step, of at most [`STEP_MAX`].
 pub struct SimulatedClock {
     origin: u64,
     rate_ppm: i64,
@@ -30,7 +30,7 @@ impl SimulatedClock {
         }
     }
 
-    /// The clock of the next process on the same machine: the same rate, another origin.
+    /// The clock of the next process on the same machine. It has the same rate and another origin.
     pub fn start_anew(&self, random: &mut StdRng, at: Moment) -> SimulatedClock {
         SimulatedClock { rate_ppm: self.rate_ppm, ..SimulatedClock::start(random, at) }
     }

@@ -1,18 +1,19 @@
-//! Holds what is committed against real time, which no node knows.
+//! Compares committed entries with real time, which no node knows.
 //!
-//! **(P)** For committed entries i before j, `N_j - N_i <= (1 + e) * (R_j - R_i) + slack`. N is log time after the
-//! entry; `e` is how fast a raft leader's clock may be. R is the real moment of the *latest* stamp of all
-//! entries up to this one, because one raft leader's proposals may be appended in another order than they
-//! were stamped in: an entry whose stamp is late by that leaves log time where it is.
+//! **(P)** For committed entries i before j, `N_j - N_i <= (1 + e) * (R_j - R_i) + slack`.
 //!
-//! Why (P) is enough: a holder counts from before its own stamp, so from no later than R_i; a rival gets the
-//! room at a j with `N_j >= N_i + ttl + guard`, so `R_j >= R_i + (ttl + guard) / (1 + e)`, less the slack. And R_j
-//! is in the past when j commits, so the rival has heard of its grant no earlier than that.
+//! - N is log time after the entry.
+//! - `e` is how fast a raft leader's clock may be.
+//! - R is the real moment of the *latest* stamp of all entries up to this one. The latest counts because a raft leader may
+//!   append its proposals in another order than it stamped them. An entry with an earlier stamp does not move log time.
 //!
-//! Why the slack is 1 ms, however many reigns lie between: a reading is cut to whole milliseconds, so what one
-//! licence counts is less than 1 ms more than what its clock advanced. The next reign's licence could add
-//! another; but it is taken after a raft election, 1 ms or more after the last stamp that it inherits, and that
-//! time is lost to log time.
+//! Why (P) is enough: a holder counts its lease from before its own stamp, so from R_i at the latest. A rival gets the room
+//! at an entry j with `N_j >= N_i + ttl + guard`. From (P) follows `R_j >= R_i + (ttl + guard) / (1 + e)`, minus the slack.
+//! And R_j is in the past when j commits, so the rival hears of its grant after R_j.
+//!
+//! Why the slack is 1 ms for any number of reigns: a reading is cut to whole milliseconds. So one licence counts at most
+//! 1 ms more than its clock advanced. The licence of the next reign could add another 1 ms. But it is taken after a raft
+//! election, at least 1 ms after the last stamp that it continues from, and log time does not count that time.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,12 +21,12 @@ use std::ops::AddAssign;
 
 use quorate::domain::{Command, FencingToken, LogTime, Outcome, Refusal, RoomId, RoomView};
 
-/// How wrong the clock of a node or of a holder may be: what the guard of a lease is made for.
+/// How wrong the clock of a node or of a holder may be. The guard of a lease allows for this error.
 pub const CLOCK_ERROR_MAX: f64 = 500e-6;
 
 const SLACK_MS: f64 = 1.0;
 
-/// Far more than the rounding of the numbers here, far less than anything that matters.
+/// Far more than the rounding errors here, and far less than any real violation.
 const EPSILON_MS: f64 = 1e-3;
 
 /// A moment of real time, in microseconds since the schedule began.
@@ -39,28 +40,28 @@ fn ms(moment: Moment) -> f64 {
     moment as f64 / MILLISECOND as f64
 }
 
-/// A promise that was broken.
+/// A broken promise.
 #[derive(Debug)]
 pub enum Violation {
-    /// Log time advanced by this many milliseconds too much.
+    /// Log time was ahead by this many milliseconds.
     Fast(f64),
     /// A room went to a rival this many milliseconds before its holder stopped.
     Overlap(f64),
-    /// With nothing in the way, log time advanced by this share of real time.
+    /// Without faults, log time advanced by only this share of real time.
     Crawl(f64),
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Violation::Fast(ms) => write!(f, "log time {ms:.3} ms too fast"),
-            Violation::Overlap(ms) => write!(f, "a rival {ms:.3} ms too early"),
-            Violation::Crawl(share) => write!(f, "log time at {share:.3} of real time"),
+            Violation::Fast(ms) => write!(f, "log time is {ms:.3} ms ahead"),
+            Violation::Overlap(ms) => write!(f, "a rival won {ms:.3} ms too early"),
+            Violation::Crawl(share) => write!(f, "log time advances at {share:.3} of real time"),
         }
     }
 }
 
-/// What the schedules went through. A run that missed some of it has not tested what it claims.
+/// How often each kind of event happened. If a kind is rare, the run has not tested it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Coverage {
     pub entries: u64,
@@ -117,18 +118,18 @@ impl AddAssign for Coverage {
     }
 }
 
-/// What a holder believes: that it may act until `stops_at`, in milliseconds of real time.
+/// The belief of a holder that it may act until `stops_at`, in milliseconds of real time.
 struct Belief {
     fencing_token: FencingToken,
     stops_at: f64,
 }
 
-/// Sees each entry once, in the order of the log.
+/// Checks each committed entry once, in the order of the log.
 pub struct Watch {
-    /// By how much the clocks of holders are slow.
+    /// How slow the clocks of holders are, as a share.
     pub holder_clock_error: f64,
     latest_stamp: Moment,
-    /// The least, over all entries, of log time less what real time allows.
+    /// The smallest difference so far between log time and the log time that real time allows.
     least_excess: Option<f64>,
     beliefs: BTreeMap<RoomId, Belief>,
     pub coverage: Coverage,
@@ -145,7 +146,7 @@ impl Watch {
         }
     }
 
-    /// `stamped_at` is the real moment of the command's stamp; `after` is log time once it was applied.
+    /// `stamped_at` is the real moment of the stamp. `after` is log time after the command was applied.
     pub fn committed(
         &mut self,
         command: &Command,
@@ -195,13 +196,13 @@ impl Watch {
         Ok(())
     }
 
-    /// A holder is told, by an answer that is no log entry, how its room stands.
+    /// A holder sees its room in an answer that needed no log entry.
     pub fn looked(&mut self, room: &RoomId, asked_at: Moment, view: &RoomView) {
         self.coverage.looks += 1;
         self.believe(room, asked_at, view);
     }
 
-    /// The worst holder there can be: it asked in the very moment of the stamp, and its clock is slow.
+    /// The worst possible holder: it sent its request at the moment of the stamp, and its clock is slow.
     fn believe(&mut self, room: &RoomId, asked_at: Moment, view: &RoomView) {
         let Some(lease) = &view.lease else { return };
         let fencing_token = lease.fencing_token;

@@ -1,4 +1,4 @@
-//! Random commands: planned ones, which hit the interesting moments often, and arbitrary ones.
+//! Random commands: planned commands, which reach the interesting moments often, and arbitrary commands.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use quorate::domain::{
     Rooms, SecretHash, Stamp, WallTime,
 };
 
-/// The raft term of all entries, so that any other in a stamp is a wrong one.
+/// The raft term of all entries. A stamp with any other raft term is stale.
 pub const REIGN: u64 = 7;
 
 pub const ROOMS: [&str; 3] = ["room-one", "room-two", "room-six"];
@@ -34,28 +34,28 @@ pub enum Plan {
     Tick,
     Anchor(u64),
     Floor(u64),
-    /// An earlier command of the sequence once more, as it was.
+    /// Repeats an earlier command of the sequence, with its old stamp.
     Again(Index),
 }
 
 #[derive(Debug, Clone)]
 pub enum Secret {
-    /// That of the room's lease.
+    /// The secret of the current lease.
     Current,
-    /// That of some campaign of the sequence, won or lost.
+    /// The secret of some campaign of the sequence, whether it won or not.
     Of(u8),
 }
 
-/// When the raft leader stamps, relative to what the command meets.
+/// The stamp of the raft leader, relative to the state.
 #[derive(Debug, Clone)]
 pub enum When {
     /// This much after log time.
     After(u64),
-    /// This much before log time: a stamp that was overtaken.
+    /// This much before log time: a later stamp was applied first.
     Before(u64),
-    /// At a room's deadline, 1 ms before it, or 1 ms after.
+    /// At the deadline of a room, 1 ms before it, or 1 ms after it.
     AroundDeadline(usize, i8),
-    /// Anywhere.
+    /// At any log time.
     At(u64),
 }
 
@@ -111,7 +111,7 @@ fn hash(serial: u8) -> SecretHash {
 }
 
 impl Planned {
-    /// The command itself. `earlier` are those of the sequence so far; each campaign has its own secret.
+    /// The planned command. `earlier` has the commands of the sequence so far. Each campaign has its own secret.
     pub fn command(&self, rooms: &Rooms, earlier: &[Command]) -> Command {
         let now = rooms.log_time().0;
         let log_time = LogTime(match self.when {
@@ -163,7 +163,7 @@ impl Planned {
     }
 }
 
-/// Any command at all, in every number. Few rooms, so that commands meet.
+/// Any command with arbitrary numbers. There are few rooms, so that commands concern the same ones.
 pub fn any_command() -> impl Strategy<Value = Command> {
     let stamp = || {
         let raft_term = prop_oneof![3 => Just(REIGN), 1 => any::<u64>()];
@@ -202,7 +202,7 @@ pub fn any_command() -> impl Strategy<Value = Command> {
     ]
 }
 
-/// Numbers at both ends of the range, around 2^53, and between.
+/// Numbers at both ends of the range, around 2^53, and in between.
 pub fn extreme() -> impl Strategy<Value = u64> {
     let near = |middle: u64| (-2..=2_i64).prop_map(move |off| middle.saturating_add_signed(off));
     prop_oneof![3 => 0..20_000_u64, 1 => near(0), 1 => near(u64::MAX), 1 => near(1 << 53), 1 => any::<u64>()]

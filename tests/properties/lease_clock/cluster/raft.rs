@@ -1,8 +1,8 @@
-//! An abstract raft that keeps raft's promises.
+//! A model of raft that keeps raft's promises.
 //!
-//! A raft leader is elected by a majority whose logs are no further than its own. It may go on for long without
-//! hearing that it was deposed. It counts an entry as committed when a majority has it in its raft term, and only
-//! entries of its own raft term. What a deposed one had appended survives or not, as the next logs have it.
+//! A raft leader is elected by a majority whose logs are not ahead of its own. It may act for a long time before it hears
+//! that it was deposed. It commits only entries of its own raft term, once a majority has them. Whether the last entries of
+//! a deposed raft leader survive depends on the log of the next one.
 
 use std::rc::Rc;
 
@@ -44,7 +44,7 @@ impl Cluster {
         elected.log.push(Rc::new(Entry { raft_term: self.raft_term, proposal: None }));
     }
 
-    /// The raft leader `from` sends `to` some of its log, and what it knows to be committed.
+    /// The raft leader `from` sends `to` a part of its log, and the position up to which it knows entries to be committed.
     pub(super) fn replicate(&mut self, from: usize, to: usize) -> Result<(), Violation> {
         let most = self.nodes[from].log.len();
         let upto = if self.random.random_bool(0.7) { most } else { self.random.random_range(0..=most) };
@@ -57,7 +57,7 @@ impl Cluster {
             return Ok(());
         }
         if self.nodes[to].raft_term > reign {
-            // The refusal may be lost, and the deposed raft leader go on.
+            // The rejection may be lost. Then the deposed raft leader goes on.
             if self.random.random_bool(0.4) {
                 let newer = self.nodes[to].raft_term;
                 self.nodes[from].meet(newer);
@@ -90,7 +90,7 @@ impl Cluster {
         let log = node.log[..majority].to_vec();
         for (index, entry) in log.into_iter().enumerate() {
             match self.committed.get(index) {
-                Some(known) => assert!(Rc::ptr_eq(known, &entry), "raft never commits two entries in one place"),
+                Some(known) => assert!(Rc::ptr_eq(known, &entry), "raft committed two entries at the same position"),
                 None => self.entry_committed(entry)?,
             }
         }
@@ -101,11 +101,11 @@ impl Cluster {
         self.committed.push(entry.clone());
         let Some(proposal) = &entry.proposal else { return Ok(()) };
         let command = self.rule.command_to_apply(entry.raft_term, &proposal.command);
-        let applied = self.rooms.apply(entry.raft_term, &command);
-        self.watch.committed(&command, proposal.stamped_at, &applied.outcome, self.rooms.log_time())
+        let effect = self.rooms.apply(entry.raft_term, &command);
+        self.watch.committed(&command, proposal.stamped_at, &effect.outcome, self.rooms.log_time())
     }
 
-    /// Everything works for a moment: the raft leader's log reaches all, is committed, and is applied by some.
+    /// A moment without faults: the raft leader's log reaches all nodes, is committed, and the raft leader applies it.
     pub(super) fn round(&mut self, raft_leader: usize) -> Result<(), Violation> {
         if self.nodes[raft_leader].reign.is_none() {
             return Ok(());
@@ -126,7 +126,7 @@ impl Node {
         self.log.last().map_or(0, |entry| entry.raft_term)
     }
 
-    /// A node that hears of a newer raft term follows it.
+    /// A node that hears of a newer raft term adopts it, and is no longer raft leader.
     fn meet(&mut self, raft_term: u64) {
         if raft_term > self.raft_term {
             self.raft_term = raft_term;

@@ -1,4 +1,4 @@
-//! A connection on which any bytes can be said, and what came back on it.
+//! Connections on which a test sends any bytes, and reads what comes back.
 
 use std::time::Duration;
 
@@ -8,27 +8,28 @@ use tokio::net::TcpStream;
 
 use crate::harness::Node;
 
-/// The longest that anything here may take; the node's own limits are 10 s.
+/// The deadline for everything here. The node's own timeouts are 10 s.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What is to come back, and whether the connection can be used again.
+/// The expected answer, and whether the connection can be used again after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
     /// A success.
     Ok(u16),
-    /// A success, and the end of the connection.
+    /// A success, then the node closes the connection.
     OkAndClosed(u16),
-    /// An error in our words.
+    /// An error with a code of the contract.
     Error(u16, &'static str),
-    /// The same, and the end of the connection, since nobody knows where the next request begins.
+    /// The same, then the node closes the connection, because it cannot tell where the next request begins.
     ErrorAndClosed(u16, &'static str),
-    /// hyper's own answer, which is a status and nothing else, and the end of the connection. No route has seen it.
+    /// A status without a body, then the node closes the connection. This is hyper's own answer: no route has seen the
+    /// request.
     Bare(u16),
-    /// The end of the connection without a word.
+    /// The node closes the connection without an answer.
     Closed,
 }
 
-/// A whole answer.
+/// A complete answer.
 #[derive(Debug)]
 pub struct Reply {
     pub status: u16,
@@ -49,26 +50,26 @@ impl Reply {
     }
 }
 
-/// A connection on which anything can be said.
-pub struct Line {
+/// A connection that carries whatever bytes the test sends.
+pub struct RawConnection {
     pub stream: TcpStream,
     unread: Vec<u8>,
 }
 
-impl Line {
-    pub async fn open(node: &Node) -> Line {
+impl RawConnection {
+    pub async fn open(node: &Node) -> RawConnection {
         let address = node.url().strip_prefix("http://").unwrap().to_owned();
-        Line { stream: TcpStream::connect(address).await.unwrap(), unread: Vec::new() }
+        RawConnection { stream: TcpStream::connect(address).await.unwrap(), unread: Vec::new() }
     }
 
-    /// A node that has refused already may close while the rest is on its way.
-    pub async fn say(&mut self, bytes: &[u8]) {
+    /// Sends bytes. An error is ignored: a node that has already answered may close before the rest arrives.
+    pub async fn send(&mut self, bytes: &[u8]) {
         let _ = self.stream.write_all(bytes).await;
     }
 
-    /// One answer, or `None` at the end of the connection.
-    pub async fn hear(&mut self, is_head: bool) -> Option<Reply> {
-        tokio::time::timeout(PATIENCE, self.read_reply(is_head)).await.expect("an answer, or the end")
+    /// One answer, or `None` if the node has closed the connection.
+    pub async fn receive(&mut self, is_head: bool) -> Option<Reply> {
+        tokio::time::timeout(PATIENCE, self.read_reply(is_head)).await.expect("an answer or the end of the connection")
     }
 
     async fn read_reply(&mut self, is_head: bool) -> Option<Reply> {
@@ -99,15 +100,15 @@ impl Line {
                 self.unread.extend_from_slice(&piece[..count]);
                 Some(())
             }
-            // Closed in order, or with bytes of ours unread.
+            // The node has closed the connection. It is an error if bytes of ours were unread.
             Ok(0) | Err(_) => None,
         }
     }
 
-    /// Whether another request is answered here.
+    /// Whether another request on this connection is answered.
     async fn goes_on(&mut self) -> bool {
-        self.say(b"GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
-        match self.hear(false).await {
+        self.send(b"GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
+        match self.receive(false).await {
             Some(reply) => {
                 assert_eq!((reply.status, reply.json()), (200, json!({"status": "ok"})), "{reply:?}");
                 true
@@ -117,12 +118,12 @@ impl Line {
     }
 }
 
-/// What comes back for `bytes` on a new connection.
+/// The answer to `bytes` on a new connection.
 pub async fn answer_to(node: &Node, bytes: &[u8]) -> (Wanted, Option<Reply>) {
-    let mut line = Line::open(node).await;
-    line.say(bytes).await;
-    let Some(reply) = line.hear(bytes.starts_with(b"HEAD ")).await else { return (Wanted::Closed, None) };
-    let goes_on = line.goes_on().await;
+    let mut connection = RawConnection::open(node).await;
+    connection.send(bytes).await;
+    let Some(reply) = connection.receive(bytes.starts_with(b"HEAD ")).await else { return (Wanted::Closed, None) };
+    let goes_on = connection.goes_on().await;
     let request_id = reply.header("x-request-id");
     let found = match (reply.status, request_id) {
         (status, None) => {
@@ -146,15 +147,41 @@ pub async fn answer_to(node: &Node, bytes: &[u8]) -> (Wanted, Option<Reply>) {
     (found, Some(reply))
 }
 
-/// The codes that the cases here can lead to.
+/// The error codes that raw requests can lead to.
 const CODES: [&str; 6] = [INVALID, "invalid_ttl", "not_found", "method_not_allowed", TOO_LARGE, NOT_JSON];
 pub const INVALID: &str = "invalid_input";
 pub const TOO_LARGE: &str = "payload_too_large";
 pub const NOT_JSON: &str = "unsupported_media_type";
 
+/// Sends each request on a connection of its own, and checks the answer.
 pub async fn check(node: &Node, cases: &[(&str, Vec<u8>, Wanted)]) {
     for (name, bytes, wanted) in cases {
         let (found, reply) = answer_to(node, bytes).await;
         assert_eq!(found, *wanted, "{name}: {reply:?}");
     }
+}
+
+/// Sends the head of a request on a new connection. Each header in `headers` ends with CR LF.
+pub async fn send_head(url: &str, request_line: &str, headers: &str, body_bytes: usize) -> TcpStream {
+    let address = url.strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "{request_line} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+         Content-Length: {body_bytes}\r\n{headers}\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream
+}
+
+/// Sends a request on a new connection, which the test can then close in any way.
+pub async fn send_raw(url: &str, request_line: &str, headers: &str, body: &str) -> TcpStream {
+    let mut stream = send_head(url, request_line, headers, body.len()).await;
+    stream.write_all(body.as_bytes()).await.unwrap();
+    stream
+}
+
+/// Closes a connection with a reset, as the kernel does for a killed process that has unread data.
+pub fn reset(stream: TcpStream) {
+    stream.set_zero_linger().unwrap();
+    drop(stream);
 }
