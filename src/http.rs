@@ -13,7 +13,6 @@
 //! guarded unless it says otherwise.
 
 mod client_address;
-mod connections;
 mod envelope;
 mod error;
 mod extract;
@@ -24,8 +23,6 @@ mod openapi;
 pub mod peers;
 mod rooms;
 mod router;
-mod serve;
-mod shares;
 mod watch;
 
 #[cfg(test)]
@@ -38,9 +35,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use secrecy::SecretString;
 
-pub use connections::ConnectionLimits;
 pub use router::build_router;
-pub use serve::Serving;
 
 use crate::random::Random;
 use crate::service::RoomService;

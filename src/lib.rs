@@ -42,6 +42,8 @@ pub mod domain;
 #[cfg(feature = "server")]
 pub mod http;
 #[cfg(feature = "server")]
+pub mod listen;
+#[cfg(feature = "server")]
 pub mod node;
 #[cfg(feature = "server")]
 pub mod peer;

@@ -1,6 +1,6 @@
 //! Who a client is, as far as limits are concerned: the address that it calls from.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, FromRequestParts};
@@ -10,24 +10,9 @@ use ipnet::IpNet;
 
 use super::Edge;
 use super::error::HttpError;
+use crate::listen::ClientKey;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-
-/// What clients are counted by: an IPv4 address, or the /64 of an IPv6 address, which is the least that a
-/// single customer gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ClientKey(IpAddr);
-
-impl ClientKey {
-    /// The key of an address. An IPv4 address in IPv6 clothes is the IPv4 address.
-    pub fn of(address: IpAddr) -> Self {
-        const NETWORK: u128 = !(u64::MAX as u128);
-        match address.to_canonical() {
-            v4 @ IpAddr::V4(_) => Self(v4),
-            IpAddr::V6(v6) => Self(Ipv6Addr::from_bits(v6.to_bits() & NETWORK).into()),
-        }
-    }
-}
 
 impl FromRequestParts<Arc<Edge>> for ClientKey {
     type Rejection = HttpError;

@@ -11,10 +11,10 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::Edge;
-use super::client_address::ClientKey;
 use super::error::HttpError;
 use super::limits::{Place, Places};
 use crate::domain::RoomId;
+use crate::listen::ClientKey;
 use crate::service::{Consistency, IdempotencyKey};
 
 /// The room in the path.

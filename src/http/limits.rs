@@ -18,9 +18,8 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Edge;
-use super::client_address::ClientKey;
 use super::error::HttpError;
-use super::shares::{Share, Shares};
+use crate::listen::{ClientKey, Share, Shares};
 
 /// Counts the room creations and campaigns of each client, as a token bucket.
 ///

@@ -18,9 +18,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use super::connections::OncePerMinute;
 use crate::codec;
 use crate::consensus::{Consensus, RaftAnswer, Unanswered};
+use crate::listen::OncePerMinute;
 use crate::peer::{ClusterSecret, ForwardedAsk, PROTOCOL, PeerIdentity, SnapshotHead, header, path};
 use crate::service::RoomService;
 use crate::storage::IncomingSnapshot;

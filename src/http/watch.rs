@@ -15,12 +15,12 @@ use futures::Stream;
 use tokio::time::{Instant, timeout_at};
 
 use super::Edge;
-use super::client_address::ClientKey;
 use super::error::HttpError;
 use super::extract::Room;
 use super::limits::Place;
 use super::openapi::{RoomPath, StreamEvent, WatchErrors};
 use crate::domain::{RoomId, RoomView};
+use crate::listen::ClientKey;
 use crate::service::RoomWatch;
 use crate::wire::WatchEvent;
 

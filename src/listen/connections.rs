@@ -17,18 +17,16 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use axum::extract::connect_info::Connected;
 use axum_server::{AddrListener, Address};
 use ipnet::IpNet;
-use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::Instant;
 
-use super::client_address::ClientKey;
+use super::client_key::ClientKey;
+use super::once_per_minute::OncePerMinute;
 use super::shares::{Share, Shares};
 
 /// How many connections a listener may have.
@@ -159,26 +157,6 @@ impl AsyncWrite for Connection {
 
     fn is_write_vectored(&self) -> bool {
         self.stream.is_write_vectored()
-    }
-}
-
-/// Lets a trace event through once a minute, so that whoever causes it by the thousand fills no disk with it.
-#[derive(Default)]
-pub struct OncePerMinute {
-    last: Mutex<Option<Instant>>,
-}
-
-impl OncePerMinute {
-    const EVERY: Duration = Duration::from_secs(60);
-
-    /// Whether to let one through now.
-    pub fn is_due(&self) -> bool {
-        let mut last = self.last.lock();
-        let is_due = last.is_none_or(|last| last.elapsed() >= Self::EVERY);
-        if is_due {
-            *last = Some(Instant::now());
-        }
-        is_due
     }
 }
 

@@ -1,4 +1,5 @@
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use tokio::net::TcpSocket;
 
@@ -62,14 +63,4 @@ async fn who_has_its_share_is_passed_over_and_a_trusted_proxy_is_not() {
     accepted.clear();
     callers.push(call([127, 0, 1, 1], address).await);
     assert_eq!(accept(&listener).await.unwrap().1, [127, 0, 1, 1], "what has ended doesn't count");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_trace_event_comes_once_a_minute() {
-    let seldom = OncePerMinute::default();
-    assert!(seldom.is_due() && !seldom.is_due());
-    tokio::time::advance(Duration::from_secs(59)).await;
-    assert!(!seldom.is_due());
-    tokio::time::advance(Duration::from_secs(1)).await;
-    assert!(seldom.is_due() && !seldom.is_due());
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::client_address::ClientKey;
+use super::client_key::ClientKey;
 
 /// How many each client has. The table has no more entries than there are things taken.
 pub struct Shares {

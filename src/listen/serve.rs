@@ -9,7 +9,8 @@ use std::time::Duration;
 use axum::Router;
 use axum_server::{Handle, Server};
 
-use super::connections::{ConnectionLimits, LimitedListener, OncePerMinute, PeerAddress};
+use super::connections::{ConnectionLimits, LimitedListener, PeerAddress};
+use super::once_per_minute::OncePerMinute;
 
 /// How long a client may take to send the head of a request. Slower ones hold a connection open for nothing.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);

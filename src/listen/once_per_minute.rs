@@ -1,0 +1,29 @@
+//! Keeps a trace event that callers can cause from filling the trace.
+
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+/// Lets a trace event through once a minute, so that whoever causes it by the thousand fills no disk with it.
+#[derive(Default)]
+pub struct OncePerMinute {
+    last: Mutex<Option<Instant>>,
+}
+
+impl OncePerMinute {
+    const EVERY: Duration = Duration::from_secs(60);
+
+    /// Whether to let one through now.
+    pub fn is_due(&self) -> bool {
+        let mut last = self.last.lock();
+        let is_due = last.is_none_or(|last| last.elapsed() >= Self::EVERY);
+        if is_due {
+            *last = Some(Instant::now());
+        }
+        is_due
+    }
+}
+
+#[cfg(test)]
+mod tests;
