@@ -20,7 +20,6 @@ mod gate;
 mod health;
 mod limits;
 mod openapi;
-pub mod peers;
 mod rooms;
 mod router;
 mod watch;

@@ -8,7 +8,7 @@
 //! 8  cli                                     what a person types, one file per group
 //! 7  node                                    puts the parts together; owns start and stop
 //! 6  config  telemetry                       settings; tracing set-up
-//! 5  http                     client         the edges: JSON in, JSON out
+//! 5  http  peer_listener      client         the edges: JSON in, JSON out
 //! 4  service                    |            one method per thing a user can do
 //! 3  consensus                  |            agree on commands, then apply them
 //! 2  storage  peer              |            disk; other nodes
@@ -47,6 +47,8 @@ pub mod listen;
 pub mod node;
 #[cfg(feature = "server")]
 pub mod peer;
+#[cfg(feature = "server")]
+pub mod peer_listener;
 #[cfg(feature = "server")]
 pub mod raft_types;
 pub mod random;
