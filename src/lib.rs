@@ -11,7 +11,7 @@
 //! 5  http  peer_listener      client         the edges: JSON in, JSON out
 //! 4  service                    |            one method per thing a user can do
 //! 3  consensus                  |            agree on commands, then apply them
-//! 2  storage  peer              |            disk; other nodes
+//! 2  storage  peer  listen      |            disk; other nodes; sockets
 //! 1  raft_types  codec  clock  wire          small shared vocabulary
 //! 0  domain  random                          the rules of a room, no IO at all; chance
 //! ```

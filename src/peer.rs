@@ -5,8 +5,10 @@
 
 mod carrier;
 mod messages;
+mod snapshot_stream;
 mod transport;
 
 pub use carrier::{Carrier, CarryFailure, Delivered, HttpCarrier, Parcel};
 pub use messages::{AskFailure, Decision, ForwardedAsk, Headers, PROTOCOL, PeerIdentity, SnapshotHead, header, path};
+pub use snapshot_stream::{BrokenSnapshot, read_snapshot, write_snapshot};
 pub use transport::{ClusterSecret, PeerError, Sender, Transport};

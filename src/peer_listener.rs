@@ -21,16 +21,12 @@ use uuid::Uuid;
 use crate::codec;
 use crate::consensus::{Consensus, RaftAnswer, Unanswered};
 use crate::listen::OncePerMinute;
-use crate::peer::{ClusterSecret, ForwardedAsk, PROTOCOL, PeerIdentity, SnapshotHead, header, path};
+use crate::peer::{ClusterSecret, ForwardedAsk, PROTOCOL, PeerIdentity, SnapshotHead, header, path, read_snapshot};
 use crate::service::RoomService;
 use crate::storage::IncomingSnapshot;
 
 /// The most that a raft message or a batch of questions may have: a frame and its head.
 const MESSAGE_BYTES_MAX: usize = codec::PAYLOAD_BYTES_MAX + 64;
-/// The most that a snapshot may have: ten million leases of a few hundred bytes.
-const SNAPSHOT_BYTES_MAX: u64 = 4 << 30;
-/// The most that the head of a snapshot message may have; it holds the members' names and addresses.
-const SNAPSHOT_HEAD_BYTES_MAX: usize = 1 << 20;
 
 /// What the handlers need.
 #[derive(Clone)]
@@ -195,30 +191,16 @@ fn broken(error: &dyn std::fmt::Display) -> Refused {
     Refused(StatusCode::BAD_REQUEST, format!("snapshot: {error}"))
 }
 
-/// The head comes first, as one frame; what follows is the file, byte for byte.
+/// Writes what arrives after the head into the file.
 async fn receive_snapshot(
     body: Body,
     mut incoming: IncomingSnapshot,
 ) -> Result<(SnapshotHead, IncomingSnapshot), Refused> {
-    let mut chunks = body.into_data_stream().map_err(std::io::Error::other);
-    let mut start = Vec::new();
-    let (head, head_bytes) = loop {
-        let Some(chunk) = chunks.next().await else { return Err(broken(&"it ends within its head")) };
-        start.extend_from_slice(&chunk.map_err(|error| broken(&error))?);
-        let mut rest = start.as_slice();
-        match codec::read_from::<SnapshotHead>(&mut rest) {
-            Ok(head) => break (head, start.len() - rest.len()),
-            Err(codec::CodecError::Io(_)) if start.len() < SNAPSHOT_HEAD_BYTES_MAX => {}
-            Err(error) => return Err(broken(&error)),
-        }
-    };
-    incoming.write(start.split_off(head_bytes)).await.map_err(|error| broken(&error))?;
-    while let Some(chunk) = chunks.next().await {
+    let chunks = body.into_data_stream().map_err(std::io::Error::other);
+    let (head, mut file) = read_snapshot(chunks).await.map_err(|error| broken(&error))?;
+    while let Some(chunk) = file.next().await {
         let chunk = chunk.map_err(|error| broken(&error))?;
-        if incoming.bytes() + chunk.len() as u64 > SNAPSHOT_BYTES_MAX {
-            return Err(broken(&"it is too large"));
-        }
-        incoming.write(chunk.into()).await.map_err(|error| broken(&error))?;
+        incoming.write(chunk).await.map_err(|error| broken(&error))?;
     }
     Ok((head, incoming))
 }
