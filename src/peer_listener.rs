@@ -8,8 +8,10 @@
 //! Requests without that proof are rejected before any of the body is read.
 
 mod access;
+mod context;
 mod handlers;
 mod rejected;
 mod router;
 
-pub use router::{PeerContext, build_peer_router};
+pub use context::PeerContext;
+pub use router::build_peer_router;

@@ -8,20 +8,20 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, header};
 use ipnet::IpNet;
 
-use super::Edge;
+use super::context::HandlerContext;
 use super::error::HttpError;
 use crate::listen::ClientKey;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-impl FromRequestParts<Arc<Edge>> for ClientKey {
+impl FromRequestParts<Arc<HandlerContext>> for ClientKey {
     type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, edge: &Arc<Edge>) -> Result<Self, HttpError> {
-        let ConnectInfo(socket) = ConnectInfo::<SocketAddr>::from_request_parts(parts, edge)
+    async fn from_request_parts(parts: &mut Parts, context: &Arc<HandlerContext>) -> Result<Self, HttpError> {
+        let ConnectInfo(socket) = ConnectInfo::<SocketAddr>::from_request_parts(parts, context)
             .await
             .map_err(|_| HttpError::Bug { cause: "the listener doesn't tell the client's address".to_owned() })?;
-        Ok(Self::of(client_address(socket.ip(), &parts.headers, &edge.settings.trusted_proxies)))
+        Ok(Self::of(client_address(socket.ip(), &parts.headers, &context.settings.trusted_proxies)))
     }
 }
 

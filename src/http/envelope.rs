@@ -12,7 +12,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tracing::Instrument;
 
-use super::Edge;
+use super::context::HandlerContext;
 use super::error::HttpError;
 use crate::random::{Random, random_bytes};
 
@@ -20,8 +20,8 @@ const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Wraps everything else. The trace event has the route's template and not the path, and no header or body:
 /// what a client sends may be a secret, in whatever place it was put by mistake.
-pub async fn envelop(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> Response {
-    let request_id = new_request_id(&*edge.random);
+pub async fn envelop(State(context): State<Arc<HandlerContext>>, request: Request, next: Next) -> Response {
+    let request_id = new_request_id(&*context.random);
     let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str);
     let span = tracing::info_span!("request", request_id, method = %request.method(), route);
     async move {

@@ -75,48 +75,49 @@ impl HttpError {
     }
 
     /// What the client is told.
-    fn told(&self) -> Told {
+    fn public(&self) -> PublicError {
         use ErrorCode as Code;
         match self {
-            Self::Service(ServiceError::NotHolder) => Told::new(Code::LeaseNotCurrent, "Lease is not current")
+            Self::Service(ServiceError::NotHolder) => PublicError::new(Code::LeaseNotCurrent, "Lease is not current")
                 .details("the token is not that of the current lease: it expired, was resigned or was never issued"),
             Self::Service(ServiceError::CapacityReached { retry_after }) => {
-                Told::new(Code::CapacityExceeded, "Capacity exceeded")
+                PublicError::new(Code::CapacityExceeded, "Capacity exceeded")
                     .details("live leases are at the configured maximum")
                     .retry_after(*retry_after)
             }
             Self::Service(ServiceError::Unavailable { reason, retry_after }) => {
-                Told::new(Code::Unavailable, "Unavailable; nothing was changed")
+                PublicError::new(Code::Unavailable, "Unavailable; nothing was changed")
                     .details(reason)
                     .retry_after(*retry_after)
             }
-            Self::Service(ServiceError::OutcomeUnknown) => Told::new(Code::OutcomeUnknown, "Outcome unknown").details(
-                "it may or may not have happened: ask again with the same Idempotency-Key, or read the status",
-            ),
+            Self::Service(ServiceError::OutcomeUnknown) => PublicError::new(Code::OutcomeUnknown, "Outcome unknown")
+                .details(
+                    "it may or may not have happened: ask again with the same Idempotency-Key, or read the status",
+                ),
             Self::InvalidRequest(invalid @ InvalidRequest::Input(_)) => {
-                Told::new(Code::InvalidInput, "Invalid input").details(&invalid.to_string())
+                PublicError::new(Code::InvalidInput, "Invalid input").details(&invalid.to_string())
             }
             Self::InvalidRequest(invalid @ InvalidRequest::Ttl) => {
-                Told::new(Code::InvalidTtl, "Invalid TTL").details(&invalid.to_string())
+                PublicError::new(Code::InvalidTtl, "Invalid TTL").details(&invalid.to_string())
             }
-            Self::AccessTokenMissing => Told::new(Code::AuthenticationRequired, "Authentication required")
+            Self::AccessTokenMissing => PublicError::new(Code::AuthenticationRequired, "Authentication required")
                 .details("send an access token as Authorization: Bearer"),
-            Self::AccessTokenWrong => Told::new(Code::AuthenticationFailed, "Authentication failed"),
-            Self::ElectionsOff => Told::new(Code::Forbidden, "Elections are switched off here"),
-            Self::NoSuchRoute => Told::new(Code::NotFound, "Not found"),
-            Self::NoSuchMethod => Told::new(Code::MethodNotAllowed, "Method not allowed"),
+            Self::AccessTokenWrong => PublicError::new(Code::AuthenticationFailed, "Authentication failed"),
+            Self::ElectionsOff => PublicError::new(Code::Forbidden, "Elections are switched off here"),
+            Self::NoSuchRoute => PublicError::new(Code::NotFound, "Not found"),
+            Self::NoSuchMethod => PublicError::new(Code::MethodNotAllowed, "Method not allowed"),
             Self::BodyTooLarge { .. } => {
-                Told::new(Code::PayloadTooLarge, "Payload too large").details(&self.to_string())
+                PublicError::new(Code::PayloadTooLarge, "Payload too large").details(&self.to_string())
             }
-            Self::NotJson => Told::new(Code::UnsupportedMediaType, "Unsupported media type")
+            Self::NotJson => PublicError::new(Code::UnsupportedMediaType, "Unsupported media type")
                 .details("send the body with content-type: application/json"),
             Self::OverLimit { limit, retry_after } => {
-                Told::new(Code::RateLimited, "Rate limit exceeded").details(limit).retry_after(*retry_after)
+                PublicError::new(Code::RateLimited, "Rate limit exceeded").details(limit).retry_after(*retry_after)
             }
-            Self::NotNow { reason } => Told::new(Code::Unavailable, "Unavailable; nothing was changed")
+            Self::NotNow { reason } => PublicError::new(Code::Unavailable, "Unavailable; nothing was changed")
                 .details(reason)
                 .retry_after(NOT_NOW_RETRY_AFTER),
-            Self::Bug { .. } => Told::new(Code::InternalError, "Internal error"),
+            Self::Bug { .. } => PublicError::new(Code::InternalError, "Internal error"),
         }
     }
 
@@ -125,10 +126,10 @@ impl HttpError {
         if let Self::Bug { cause } = self {
             tracing::error!(%cause, "a bug; the client is told only the request id");
         }
-        let told = self.told();
-        let retry_after_ms = told.retry_after.map(millis_rounded_up);
+        let public = self.public();
+        let retry_after_ms = public.retry_after.map(millis_rounded_up);
         let (mut parts, _) = response.into_parts();
-        parts.status = told.status();
+        parts.status = public.status();
         if let Some(millis) = retry_after_ms {
             parts.headers.insert(header::RETRY_AFTER, HeaderValue::from(millis.div_ceil(1000)));
         }
@@ -136,9 +137,9 @@ impl HttpError {
             parts.headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         let (body_parts, body) = Json(ErrorBody {
-            error: told.error.to_owned(),
-            code: told.code.as_str().to_owned(),
-            details: told.details,
+            error: public.error.to_owned(),
+            code: public.code.as_str().to_owned(),
+            details: public.details,
             retry_after_ms,
             request_id: request_id.to_owned(),
         })
@@ -162,7 +163,7 @@ fn replace_content_headers(headers: &mut HeaderMap, with: &HeaderMap) {
 /// The body comes later: only [`super::envelope`] knows the request id.
 impl IntoResponse for HttpError {
     fn into_response(self) -> Response {
-        let mut response = self.told().status().into_response();
+        let mut response = self.public().status().into_response();
         response.extensions_mut().insert(self);
         response
     }
@@ -174,14 +175,14 @@ impl From<InvalidId> for HttpError {
     }
 }
 
-struct Told {
+struct PublicError {
     code: ErrorCode,
     error: &'static str,
     details: Option<String>,
     retry_after: Option<Duration>,
 }
 
-impl Told {
+impl PublicError {
     fn new(code: ErrorCode, error: &'static str) -> Self {
         Self { code, error, details: None, retry_after: None }
     }

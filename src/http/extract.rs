@@ -10,9 +10,9 @@ use axum::http::{HeaderMap, StatusCode, header};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::Edge;
+use super::context::HandlerContext;
 use super::error::HttpError;
-use super::limits::{Place, Places};
+use super::places::{Place, Places};
 use crate::domain::RoomId;
 use crate::listen::ClientKey;
 use crate::service::{Consistency, IdempotencyKey};
@@ -20,11 +20,11 @@ use crate::service::{Consistency, IdempotencyKey};
 /// The room in the path.
 pub struct Room(pub RoomId);
 
-impl FromRequestParts<Arc<Edge>> for Room {
+impl FromRequestParts<Arc<HandlerContext>> for Room {
     type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, edge: &Arc<Edge>) -> Result<Self, HttpError> {
-        let Path(text) = Path::<String>::from_request_parts(parts, edge)
+    async fn from_request_parts(parts: &mut Parts, context: &Arc<HandlerContext>) -> Result<Self, HttpError> {
+        let Path(text) = Path::<String>::from_request_parts(parts, context)
             .await
             .map_err(|_| HttpError::invalid_input("the path must be UTF-8 when its percent-encoding is undone"))?;
         Ok(Self(RoomId::new(&text)?))
@@ -51,11 +51,11 @@ pub enum ConsistencyWord {
     Local,
 }
 
-impl FromRequestParts<Arc<Edge>> for HowFresh {
+impl FromRequestParts<Arc<HandlerContext>> for HowFresh {
     type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, edge: &Arc<Edge>) -> Result<Self, HttpError> {
-        let Query(query) = Query::<HowFreshQuery>::from_request_parts(parts, edge)
+    async fn from_request_parts(parts: &mut Parts, context: &Arc<HandlerContext>) -> Result<Self, HttpError> {
+        let Query(query) = Query::<HowFreshQuery>::from_request_parts(parts, context)
             .await
             .map_err(|_| HttpError::invalid_input("consistency must be linearizable or local, and given once"))?;
         Ok(Self(match query.consistency {
@@ -68,10 +68,10 @@ impl FromRequestParts<Arc<Edge>> for HowFresh {
 /// The `Idempotency-Key` header.
 pub struct Idempotency(pub Option<IdempotencyKey>);
 
-impl FromRequestParts<Arc<Edge>> for Idempotency {
+impl FromRequestParts<Arc<HandlerContext>> for Idempotency {
     type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, _edge: &Arc<Edge>) -> Result<Self, HttpError> {
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<HandlerContext>) -> Result<Self, HttpError> {
         let mut values = parts.headers.get_all("idempotency-key").iter();
         let key = values.next().map(|value| IdempotencyKey::from_header(value.as_bytes())).transpose()?;
         match values.next() {
@@ -81,23 +81,44 @@ impl FromRequestParts<Arc<Edge>> for Idempotency {
     }
 }
 
+/// Proof that the client had some of its budget left. A handler that asks for it is a counted one.
+pub struct Admitted;
+
+impl FromRequestParts<Arc<HandlerContext>> for Admitted {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, context: &Arc<HandlerContext>) -> Result<Self, HttpError> {
+        let client = ClientKey::from_request_parts(parts, context).await?;
+        context.admission.check(client).map(|()| Admitted)
+    }
+}
+
+impl FromRequestParts<Arc<HandlerContext>> for Place {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, context: &Arc<HandlerContext>) -> Result<Self, HttpError> {
+        let client = ClientKey::from_request_parts(parts, context).await?;
+        Places::of_route(&parts.extensions)?.take_for_request(client)
+    }
+}
+
 /// A body that its sender calls JSON, complete and within the limit. An empty one is left to the reader of its
 /// fields, who says what is missing. With it comes the request's place, which is taken once the body is there.
 pub struct JsonBytes(pub Bytes, pub Place);
 
-impl FromRequest<Arc<Edge>> for JsonBytes {
+impl FromRequest<Arc<HandlerContext>> for JsonBytes {
     type Rejection = HttpError;
 
-    async fn from_request(mut request: Request, edge: &Arc<Edge>) -> Result<Self, HttpError> {
-        let body_bytes_max = edge.settings.body_bytes_max;
+    async fn from_request(mut request: Request, context: &Arc<HandlerContext>) -> Result<Self, HttpError> {
+        let body_bytes_max = context.settings.body_bytes_max;
         // One that is announced as too large isn't worth reading.
         if request.body().size_hint().lower() > body_bytes_max as u64 {
             return Err(HttpError::BodyTooLarge { body_bytes_max });
         }
         let is_json = is_json(request.headers());
         let places = Places::of_route(request.extensions())?;
-        let client: ClientKey = request.extract_parts_with_state(edge).await?;
-        let body = tokio::time::timeout(edge.settings.body_deadline, request.extract::<Bytes, _>())
+        let client: ClientKey = request.extract_parts_with_state(context).await?;
+        let body = tokio::time::timeout(context.settings.body_deadline, request.extract::<Bytes, _>())
             .await
             .map_err(|_| HttpError::invalid_input("the body must arrive in time"))?
             .map_err(|rejection| match rejection.status() {

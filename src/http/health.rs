@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 
-use super::Edge;
+use super::context::HandlerContext;
 use super::error::HttpError;
 use super::openapi::{HealthErrors, StatusErrors};
 use crate::service::NodeStatus;
@@ -18,8 +18,8 @@ const HEALTHY: Json<Health> = Json(Health { status: HealthStatus::Ok });
     get, path = "/livez", operation_id = "livez", tag = "health",
     responses((status = 200, description = "Alive", body = Health), HealthErrors),
 )]
-pub async fn livez(State(edge): State<Arc<Edge>>) -> Result<Json<Health>, HttpError> {
-    if edge.service.is_alive() {
+pub async fn livez(State(context): State<Arc<HandlerContext>>) -> Result<Json<Health>, HttpError> {
+    if context.service.is_alive() {
         Ok(HEALTHY)
     } else {
         Err(HttpError::NotNow { reason: "the storage does not answer".to_owned() })
@@ -31,8 +31,8 @@ pub async fn livez(State(edge): State<Arc<Edge>>) -> Result<Json<Health>, HttpEr
     get, path = "/readyz", operation_id = "readyz", tag = "health",
     responses((status = 200, description = "Ready", body = Health), HealthErrors),
 )]
-pub async fn readyz(State(edge): State<Arc<Edge>>) -> Result<Json<Health>, HttpError> {
-    edge.service.readiness().map(|()| HEALTHY).map_err(|reason| HttpError::NotNow { reason })
+pub async fn readyz(State(context): State<Arc<HandlerContext>>) -> Result<Json<Health>, HttpError> {
+    context.service.readiness().map(|()| HEALTHY).map_err(|reason| HttpError::NotNow { reason })
 }
 
 /// The same as `/readyz`.
@@ -40,7 +40,7 @@ pub async fn readyz(State(edge): State<Arc<Edge>>) -> Result<Json<Health>, HttpE
     get, path = "/health", operation_id = "health", tag = "health",
     responses((status = 200, description = "Ready", body = Health), HealthErrors),
 )]
-pub async fn health(state: State<Arc<Edge>>) -> Result<Json<Health>, HttpError> {
+pub async fn health(state: State<Arc<HandlerContext>>) -> Result<Json<Health>, HttpError> {
     readyz(state).await
 }
 
@@ -49,8 +49,8 @@ pub async fn health(state: State<Arc<Edge>>) -> Result<Json<Health>, HttpError> 
     get, path = "/status", operation_id = "status", tag = "health",
     responses((status = 200, description = "Always, ready or not", body = NodeReport), StatusErrors),
 )]
-pub async fn status(State(edge): State<Arc<Edge>>) -> Json<NodeReport> {
-    Json(report(edge.service.status()))
+pub async fn status(State(context): State<Arc<HandlerContext>>) -> Json<NodeReport> {
+    Json(report(context.service.status()))
 }
 
 fn report(status: NodeStatus) -> NodeReport {

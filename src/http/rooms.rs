@@ -10,13 +10,13 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
 
-use super::Edge;
+use super::context::HandlerContext;
 use super::error::HttpError;
-use super::extract::{HowFresh, Idempotency, JsonBytes, Room};
-use super::limits::{Admitted, Place};
+use super::extract::{Admitted, HowFresh, Idempotency, JsonBytes, Room};
 use super::openapi::{
     CampaignErrors, CampaignHeaders, CreateErrors, RenewErrors, ResignErrors, RoomPath, ViewErrors, ViewQuery,
 };
+use super::places::Place;
 use crate::domain::RoomId;
 use crate::random::random_bytes;
 use crate::service::{self, CampaignAnswer, Decided, Holding, LeaseSecret};
@@ -38,8 +38,12 @@ const X_QUORATE_NODE: HeaderName = HeaderName::from_static("x-quorate-node");
         CreateErrors,
     ),
 )]
-pub async fn create(State(edge): State<Arc<Edge>>, _: Admitted, _place: Place) -> Result<Response, HttpError> {
-    let room = RoomId::new(&URL_SAFE_NO_PAD.encode(random_bytes::<24>(&*edge.random)))?;
+pub async fn create(
+    State(context): State<Arc<HandlerContext>>,
+    _: Admitted,
+    _place: Place,
+) -> Result<Response, HttpError> {
+    let room = RoomId::new(&URL_SAFE_NO_PAD.encode(random_bytes::<24>(&*context.random)))?;
     let created = RoomCreated::new(room);
     let location = [(header::LOCATION, created.status_path.clone())];
     Ok((StatusCode::CREATED, AppendHeaders(location), Json(created)).into_response())
@@ -58,7 +62,7 @@ pub async fn create(State(edge): State<Arc<Edge>>, _: Admitted, _place: Place) -
     ),
 )]
 pub async fn campaign(
-    State(edge): State<Arc<Edge>>,
+    State(context): State<Arc<HandlerContext>>,
     _: Admitted,
     Room(room): Room,
     Idempotency(idempotency_key): Idempotency,
@@ -73,7 +77,7 @@ pub async fn campaign(
         metadata: request.metadata,
         idempotency_key,
     };
-    let decided = edge.service.campaign(request).await?;
+    let decided = context.service.campaign(request).await?;
     let response = match decided.answer {
         CampaignAnswer::Won(holding) => CampaignResponse::Won(won(room, &holding)?),
         CampaignAnswer::Follower(view) => CampaignResponse::Follower(Follower::new(room, &view)),
@@ -94,7 +98,7 @@ pub async fn campaign(
     ),
 )]
 pub async fn renew(
-    State(edge): State<Arc<Edge>>,
+    State(context): State<Arc<HandlerContext>>,
     Room(room): Room,
     JsonBytes(body, _place): JsonBytes,
 ) -> Result<Response, HttpError> {
@@ -105,7 +109,7 @@ pub async fn renew(
         lease_duration: request.ttl_seconds,
         metadata: request.metadata,
     };
-    let Decided { answer: holding, decided_by } = edge.service.renew(request).await?;
+    let Decided { answer: holding, decided_by } = context.service.renew(request).await?;
     Ok(answer(&decided_by, won(room, &holding)?))
 }
 
@@ -122,13 +126,13 @@ pub async fn renew(
     ),
 )]
 pub async fn resign(
-    State(edge): State<Arc<Edge>>,
+    State(context): State<Arc<HandlerContext>>,
     Room(room): Room,
     JsonBytes(body, _place): JsonBytes,
 ) -> Result<Response, HttpError> {
     let request = ResignRequest::from_json(&body)?;
     let secret = LeaseSecret::from_text(request.leader_token.expose_text())?;
-    let decided = edge.service.resign(service::ResignRequest { room: room.clone(), secret }).await?;
+    let decided = context.service.resign(service::ResignRequest { room: room.clone(), secret }).await?;
     let resigned = Resigned { election_id: room, status: ResignedStatus::Vacant, previous_term: decided.answer };
     Ok(answer(&decided.decided_by, resigned))
 }
@@ -145,12 +149,12 @@ pub async fn resign(
     ),
 )]
 pub async fn view(
-    State(edge): State<Arc<Edge>>,
+    State(context): State<Arc<HandlerContext>>,
     Room(room): Room,
     HowFresh(consistency): HowFresh,
     _place: Place,
 ) -> Result<Response, HttpError> {
-    let decided = edge.service.view(&room, consistency).await?;
+    let decided = context.service.view(&room, consistency).await?;
     Ok(answer(&decided.decided_by, RoomStatus::new(room, &decided.answer)))
 }
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::OnceLock;
+use std::num::NonZeroU32;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
@@ -13,13 +15,16 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use super::*;
+use super::context::HandlerContext;
+use super::openapi::document;
+use super::settings::HttpSettings;
+use super::{build_router, router};
 use crate::clock::SystemClock;
 use crate::consensus::{Consensus, ConsensusSettings, Founding, Parts};
 use crate::peer::{HttpCarrier, Transport};
 use crate::raft_types::Node;
 use crate::random::SystemRandom;
-use crate::service::ServiceSettings;
+use crate::service::{RoomService, ServiceSettings};
 use crate::storage::{self, StorageConfig};
 
 const ROOM: &str = "/elections/nightly-report";
@@ -290,9 +295,9 @@ async fn the_request_id_is_always_the_servers_own() {
 
 #[tokio::test]
 async fn a_panic_is_an_internal_error_without_its_message() {
-    let edge = Edge::new(service(), HttpSettings::default(), Arc::new(SystemRandom));
+    let context = HandlerContext::new(service(), HttpSettings::default(), Arc::new(SystemRandom));
     let routes = Router::new().route("/panic", get(async || -> () { panic!("secret cause in /some/path") }));
-    let answer = send(&router::finish(routes, &openapi::start(), edge), request("GET", "/panic", &[], "")).await;
+    let answer = send(&router::finish(routes, &document::start(), context), request("GET", "/panic", &[], "")).await;
     assert_eq!(answer.code(), "internal_error");
     assert!(!String::from_utf8_lossy(&answer.body).contains("secret"));
 }

@@ -14,11 +14,11 @@ use axum::response::{AppendHeaders, IntoResponse, Response};
 use futures::Stream;
 use tokio::time::{Instant, timeout_at};
 
-use super::Edge;
+use super::context::HandlerContext;
 use super::error::HttpError;
 use super::extract::Room;
-use super::limits::Place;
 use super::openapi::{RoomPath, StreamEvent, WatchErrors};
+use super::places::Place;
 use crate::domain::{RoomId, RoomView};
 use crate::listen::ClientKey;
 use crate::service::RoomWatch;
@@ -46,15 +46,15 @@ const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering
     ),
 )]
 pub async fn watch(
-    State(edge): State<Arc<Edge>>,
+    State(context): State<Arc<HandlerContext>>,
     client: ClientKey,
     Room(room): Room,
     _place: Place,
 ) -> Result<Response, HttpError> {
-    let place = edge.streams.take_for_stream(client)?;
-    let watch = edge.service.watch(&room);
-    let ends_at = Instant::now() + edge.settings.stream_duration;
-    let keep_alive = KeepAlive::new().interval(edge.settings.stream_keep_alive);
+    let place = context.streams.take_for_stream(client)?;
+    let watch = context.service.watch(&room);
+    let ends_at = Instant::now() + context.settings.stream_duration;
+    let keep_alive = KeepAlive::new().interval(context.settings.stream_keep_alive);
     let stream = Sse::new(events(room, watch, ends_at, place)).keep_alive(keep_alive);
     Ok((AppendHeaders([(X_ACCEL_BUFFERING, "no")]), stream).into_response())
 }

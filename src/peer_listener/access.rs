@@ -11,8 +11,8 @@ use axum::middleware::Next;
 use axum::response::Response;
 use uuid::Uuid;
 
+use super::context::PeerContext;
 use super::rejected::Rejected;
-use super::router::PeerContext;
 use crate::listen::OncePerMinute;
 use crate::peer::{PROTOCOL, header};
 

@@ -8,8 +8,8 @@ use futures::{StreamExt, TryStreamExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::context::PeerContext;
 use super::rejected::Rejected;
-use super::router::PeerContext;
 use crate::codec;
 use crate::consensus::{RaftAnswer, Unanswered};
 use crate::peer::{ForwardedAsk, PeerIdentity, SnapshotHead, read_snapshot};

@@ -6,27 +6,13 @@ use axum::middleware;
 use axum::routing::post;
 
 use super::access::{Access, require_member, require_secret};
+use super::context::PeerContext;
 use super::handlers::{append, forward, identity, pre_vote, snapshot, transfer, vote};
 use crate::codec;
-use crate::consensus::Consensus;
-use crate::peer::{ClusterSecret, path};
-use crate::service::RoomService;
+use crate::peer::path;
 
 /// The largest raft message or batch of forwarded operations: one frame and its head.
 const MESSAGE_BYTES_MAX: usize = codec::PAYLOAD_BYTES_MAX + 64;
-
-/// What all handlers share.
-#[derive(Clone)]
-pub struct PeerContext {
-    /// Takes the raft messages.
-    pub consensus: Consensus,
-    /// Decides forwarded operations.
-    pub service: RoomService,
-    /// The secret that peers must prove. Without one, every caller is believed.
-    pub secret: Option<ClusterSecret>,
-    /// The names of the nodes that are to found the cluster, sorted.
-    pub expected_names: Vec<String>,
-}
 
 /// Every route of the peer listener.
 pub fn build_peer_router(context: PeerContext) -> Router {

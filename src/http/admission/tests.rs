@@ -65,22 +65,3 @@ fn clients_with_a_full_bucket_make_room_for_others() {
     admission.check(client(5_000)).unwrap();
     assert_eq!(admission.limiter.len(), 1);
 }
-
-#[test]
-fn places_are_limited_by_client_and_in_all_and_freed_when_dropped() {
-    let places = Places::new(3, 2);
-    let first = places.take(client(1)).ok();
-    let _second = places.take(client(1)).ok().unwrap();
-    assert_eq!(places.take(client(1)).err(), Some(Taken::Share), "two a client");
-    let other = places.take(client(2)).ok();
-    assert_eq!(places.take(client(3)).err(), Some(Taken::All), "three in all");
-    drop((first, other));
-    assert_eq!(places.take(client(1)).err(), None);
-}
-
-#[test]
-fn no_client_has_all_places_for_requests_and_even_one_place_can_be_had() {
-    for (in_flight_max, per_client_max) in [(0, 0), (1, 1), (4, 2), (10_000, 5_000)] {
-        assert_eq!(Places::for_requests(in_flight_max).per_client_max, per_client_max);
-    }
-}
