@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 use super::context::HandlerContext;
 use super::error::HttpError;
 use super::openapi::document::{self, OpenApiJson};
-use super::openapi::{add_common_headers, add_links};
+use super::openapi::{add_common_headers, add_default_ttl, add_examples, add_links};
 use super::places::Places;
 use super::settings::HttpSettings;
 use super::{envelope, gate, health, rooms, watch};
@@ -52,6 +52,8 @@ fn route_table(context: &Arc<HandlerContext>) -> (Router<Arc<HandlerContext>>, u
         OpenApiRouter::with_openapi(document::start()).merge(guarded).merge(open).split_for_parts();
     add_common_headers(&mut openapi);
     add_links(&mut openapi);
+    add_default_ttl(&mut openapi);
+    add_examples(&mut openapi);
     (router, openapi)
 }
 

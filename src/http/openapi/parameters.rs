@@ -3,6 +3,7 @@
 use utoipa::IntoParams;
 
 use super::super::extract::ConsistencyWord;
+use crate::domain::RoomId;
 
 /// The room in the path.
 #[derive(IntoParams)]
@@ -10,8 +11,8 @@ use super::super::extract::ConsistencyWord;
 #[allow(dead_code, reason = "only the document reads it; handlers use `extract::Room`")]
 pub struct RoomPath {
     /// The room: any id of this form can be campaigned for.
-    #[param(min_length = 8, max_length = 64, pattern = "^[A-Za-z0-9_-]{8,64}$", example = "nightly-report")]
-    election_id: String,
+    #[param(inline)]
+    election_id: RoomId,
 }
 
 /// What a campaign can say in its headers.

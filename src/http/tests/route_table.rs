@@ -106,7 +106,9 @@ async fn the_document_is_complete() {
     let statuses: Vec<_> = campaign["responses"].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(statuses, ["200", "400", "401", "403", "409", "413", "415", "429", "500", "503"]);
     assert!(campaign["parameters"].to_string().contains("Idempotency-Key"));
-    let term = &document["components"]["schemas"]["Leader"]["properties"]["term"];
+    let schemas = &document["components"]["schemas"];
+    assert_eq!(schemas["Leader"]["properties"]["term"]["$ref"], "#/components/schemas/Term");
+    let term = &schemas["Term"];
     assert_eq!((&term["minimum"], &term["maximum"]), (&json!(1), &json!((1u64 << 53) - 1)));
 }
 
