@@ -1,16 +1,15 @@
 //! The client listener: JSON in, JSON out. Nothing about rooms is decided here.
 //!
 //! ```text
-//! caller ───► connections   is there a place for one more, and for one more of this caller?
-//! request ──► envelope   request id, one trace event, and errors made into JSON, whoever made them
-//!             gate       may this caller use elections at all?      (election routes only)
-//!             extract    path, headers and body, or a 400
-//!             limits     is there room for it now?                  (election routes only)
-//!             rooms, watch, health   call the service and say what it said
+//! request ──► envelope   adds a request id, one trace event, and the JSON body of every error
+//!             gate       may this caller use elections at all?                      (election routes only)
+//!             extract    reads path, headers and body, or answers 400
+//!             admission  has this client campaigned too often?                      (campaigns only)
+//!             places     are too many requests in flight?                           (election routes only)
+//!             rooms, watch, health   call the service and write its answer
 //! ```
 //!
-//! What is asked of a caller is told by the group in `router` that a route is in, so that a new route is
-//! guarded unless it says otherwise.
+//! `router` sorts the routes into groups, and each group has its checks. A new route gets the checks of its group.
 
 mod access;
 mod admission;

@@ -1,5 +1,4 @@
-//! Sockets: accepting connections within limits, and serving a router on them. Every listener of a node is built on
-//! this.
+//! Sockets: accepting connections within limits, and serving a router on them. Each listener of a node uses this.
 
 mod client_key;
 mod connections;

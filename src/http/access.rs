@@ -1,4 +1,4 @@
-//! Who may use the election routes.
+//! The rule for the use of the election routes.
 
 use axum::http::{HeaderMap, header};
 use secrecy::ExposeSecret;
@@ -8,10 +8,10 @@ use subtle::{Choice, ConstantTimeEq};
 use super::error::HttpError;
 use super::settings::HttpSettings;
 
-/// The rule, made from the settings.
+/// The access tokens, and whether elections are switched on.
 pub struct Access {
     elections_enabled: bool,
-    /// SHA-256 of each access token: of one length, so that comparing them says nothing about theirs.
+    /// SHA-256 of each access token. Hashes have one length, so a comparison reveals nothing about a token's length.
     access_token_hashes: Vec<[u8; 32]>,
 }
 
@@ -30,9 +30,9 @@ impl Access {
         if !self.access_token_hashes.is_empty() {
             let access_token = bearer(headers)?;
             let hash: [u8; 32] = Sha256::digest(access_token).into();
-            // All of them, so that the time doesn't tell which one it was.
+            // All hashes are compared, so the time does not reveal which one matched.
             let known = self.access_token_hashes.iter().fold(Choice::from(0), |known, one| known | one.ct_eq(&hash));
-            // An empty one in the settings would open the door to everybody.
+            // An empty access token in the settings must not give access to everybody.
             if access_token.is_empty() || !bool::from(known) {
                 return Err(HttpError::AccessTokenWrong);
             }

@@ -17,7 +17,7 @@ use crate::listen::ClientKey;
 
 /// Counts the room creations and campaigns of each client, as a token bucket.
 ///
-/// Renew, resign, status and watch aren't counted, so that no amount of campaigns strands a healthy holder.
+/// Renew, resign, status and watch are not counted, so a holder can renew whatever its client's campaigns have used up.
 pub struct Admission<C: Clock = DefaultClock> {
     limiter: RateLimiter<ClientKey, Buckets, C, NoOpMiddleware<C::Instant>>,
     per_minute: NonZeroU32,
@@ -26,16 +26,16 @@ pub struct Admission<C: Clock = DefaultClock> {
 }
 
 impl Admission {
-    /// A budget for each client, for as many clients as are counted one by one.
+    /// Every client has its whole budget. At most `tracked_clients_max` clients have one of their own.
     pub fn new(per_minute: NonZeroU32, tracked_clients_max: usize) -> Self {
         Self::with_clock(per_minute, tracked_clients_max, DefaultClock::default())
     }
 }
 
 impl<C: Clock> Admission<C> {
-    /// Buckets that are full again are as good as none, and go.
+    /// How often buckets that are full again are removed: a missing bucket counts as full.
     const SWEEP_EVERY: Duration = Duration::from_secs(60);
-    /// A sweep of 100,000 buckets takes milliseconds, so a full table isn't swept for each request.
+    /// The same for a full table. To sweep 100,000 buckets takes milliseconds, too long to do it at each request.
     const SWEEP_EVERY_WHEN_FULL: Duration = Duration::from_secs(1);
 
     fn with_clock(per_minute: NonZeroU32, tracked_clients_max: usize, clock: C) -> Self {
@@ -45,11 +45,15 @@ impl<C: Clock> Admission<C> {
         Self { limiter, per_minute, tracked_clients_max, swept_at }
     }
 
-    /// Takes one from the client's budget.
+    /// Takes one request from the client's budget.
     pub fn check(&self, client: ClientKey) -> Result<(), HttpError> {
         self.sweep_if_due();
         self.limiter.check_key(&client).map_err(|not_until| HttpError::OverLimit {
-            limit: format!("{} campaigns a minute per node", self.per_minute),
+            limit: format!(
+                "this node allows each client {} room creations and campaigns a minute; retry after retry_after_ms, or \
+                 at another node",
+                self.per_minute
+            ),
             retry_after: not_until.wait_time_from(self.limiter.clock().now()),
         })
     }
@@ -69,13 +73,13 @@ impl<C: Clock> Admission<C> {
     }
 }
 
-/// A table of buckets that doesn't grow past its limit: clients who don't fit in share one bucket.
+/// A table of buckets that does not grow past its limit. Clients that don't fit in share one bucket.
 struct Buckets {
     table: Mutex<Table>,
     tracked_clients_max: usize,
 }
 
-/// When each bucket will be full again: all that there is to know about it.
+/// When each bucket will be full again. This is the whole state of a bucket.
 #[derive(Default)]
 struct Table {
     clients: HashMap<ClientKey, Nanos>,

@@ -1,4 +1,4 @@
-//! What the handlers of the client listener share.
+//! The state that the handlers of the client listener share.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::settings::HttpSettings;
 use crate::random::Random;
 use crate::service::RoomService;
 
-/// What all handlers share.
+/// The service, the settings, and the counters of the limits.
 pub struct HandlerContext {
     pub service: RoomService,
     pub settings: HttpSettings,

@@ -9,7 +9,7 @@ use axum::response::Response;
 use super::context::HandlerContext;
 use super::error::HttpError;
 
-/// Lets a request pass that may use the election routes.
+/// Lets a request pass if its caller may use the election routes.
 pub async fn guard(
     State(context): State<Arc<HandlerContext>>,
     request: Request,

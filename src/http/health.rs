@@ -1,4 +1,4 @@
-//! How this node is: for supervisors, load balancers and people. These routes need no access token.
+//! The health of this node, for supervisors, load balancers and people. These routes need no access token.
 
 use std::sync::Arc;
 
@@ -13,23 +13,30 @@ use crate::wire::{Health, HealthStatus, Member, NodeReport};
 
 const HEALTHY: Json<Health> = Json(Health { status: HealthStatus::Ok });
 
-/// The process runs and its storage answers, whatever the other nodes do. Restart it if not.
+/// Whether this node works by itself, whatever the other nodes do.
+///
+/// Restart the node if it does not.
 #[utoipa::path(
     get, path = "/livez", operation_id = "livez", tag = "health",
-    responses((status = 200, description = "Alive", body = Health), HealthErrors),
+    responses((status = 200, description = "The node works", body = Health), HealthErrors),
 )]
 pub async fn livez(State(context): State<Arc<HandlerContext>>) -> Result<Json<Health>, HttpError> {
     if context.service.is_alive() {
         Ok(HEALTHY)
     } else {
-        Err(HttpError::NotNow { reason: "the storage does not answer".to_owned() })
+        Err(HttpError::NotNow {
+            reason: "this node's Raft core has stopped, for example because its disk failed: restart the node"
+                .to_owned(),
+        })
     }
 }
 
-/// This node can serve a linearizable request now. Send no traffic here if not.
+/// Whether this node can serve a linearizable request now.
+///
+/// Send requests to another node if it cannot.
 #[utoipa::path(
     get, path = "/readyz", operation_id = "readyz", tag = "health",
-    responses((status = 200, description = "Ready", body = Health), HealthErrors),
+    responses((status = 200, description = "The node is ready", body = Health), HealthErrors),
 )]
 pub async fn readyz(State(context): State<Arc<HandlerContext>>) -> Result<Json<Health>, HttpError> {
     context.service.readiness().map(|()| HEALTHY).map_err(|reason| HttpError::NotNow { reason })
@@ -38,16 +45,16 @@ pub async fn readyz(State(context): State<Arc<HandlerContext>>) -> Result<Json<H
 /// The same as `/readyz`.
 #[utoipa::path(
     get, path = "/health", operation_id = "health", tag = "health",
-    responses((status = 200, description = "Ready", body = Health), HealthErrors),
+    responses((status = 200, description = "The node is ready", body = Health), HealthErrors),
 )]
 pub async fn health(state: State<Arc<HandlerContext>>) -> Result<Json<Health>, HttpError> {
     readyz(state).await
 }
 
-/// How this node and its cluster stand.
+/// The state of this node, and of its cluster as this node sees it.
 #[utoipa::path(
     get, path = "/status", operation_id = "status", tag = "health",
-    responses((status = 200, description = "Always, ready or not", body = NodeReport), StatusErrors),
+    responses((status = 200, description = "The state, even if not ready", body = NodeReport), StatusErrors),
 )]
 pub async fn status(State(context): State<Arc<HandlerContext>>) -> Json<NodeReport> {
     Json(report(context.service.status()))

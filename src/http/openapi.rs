@@ -1,5 +1,5 @@
-//! What the OpenAPI document says beyond the handlers' own types: the title, the errors that each operation can end with,
-//! and the headers of every response.
+//! The OpenAPI document. The operations come from the handlers and the shapes from `wire`. Here is the rest: the title,
+//! the errors of each operation, the headers of responses, the schemas of single values, examples and links.
 
 pub mod document;
 mod errors;

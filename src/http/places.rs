@@ -9,8 +9,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::error::HttpError;
 use crate::listen::{ClientKey, Share, Shares};
 
-/// Places for so many at a time, of which one client may have its share. Who gets none is turned away at once: a queue
-/// would only make all of them late.
+/// A number of places, of which one client may have its share. A request that gets no place is turned away at once,
+/// because a queue would only make every request late.
 pub struct Places {
     places: Arc<Semaphore>,
     max: usize,
@@ -19,42 +19,49 @@ pub struct Places {
 }
 
 impl Places {
-    /// All of them free.
+    /// Places that are all free.
     pub fn new(max: usize, per_client_max: usize) -> Arc<Self> {
         let places = Arc::new(Semaphore::new(max.min(Semaphore::MAX_PERMITS)));
         Arc::new(Self { places, max, shares: Shares::new(per_client_max), per_client_max })
     }
 
-    /// The places of a group of routes for requests in flight. Half of them are left to other clients, whatever one
-    /// client sends.
+    /// Places for the requests in flight of a group of routes. One client can take half of them at most.
     pub fn for_requests(in_flight_max: usize) -> Arc<Self> {
         Self::new(in_flight_max, in_flight_max.div_ceil(2))
     }
 
-    /// Those of the group that the request's route is in.
+    /// The places of the group that the request's route belongs to.
     pub fn of_route(extensions: &Extensions) -> Result<Arc<Self>, HttpError> {
         let places = extensions.get::<Arc<Self>>().cloned();
-        places.ok_or_else(|| HttpError::Bug { cause: "the route is in no group that has places".to_owned() })
+        places.ok_or_else(|| HttpError::Bug { cause: "the route belongs to no group with places".to_owned() })
     }
 
-    /// One for a request of this client.
+    /// Takes a place for a request of this client.
     pub fn take_for_request(&self, client: ClientKey) -> Result<Place, HttpError> {
         self.take(client).map_err(|taken| HttpError::NotNow {
             reason: match taken {
-                Taken::All => "too many requests at once".to_owned(),
-                Taken::Share => "too many requests at once of this client".to_owned(),
+                Taken::All => {
+                    "this node has too many requests in flight; retry after retry_after_ms, or at another node"
+                        .to_owned()
+                }
+                Taken::Share => {
+                    "this client has too many requests in flight at this node; wait for one of them to end".to_owned()
+                }
             },
         })
     }
 
-    /// One for a watch stream of this client.
+    /// Takes a place for a watch stream of this client.
     pub fn take_for_stream(&self, client: ClientKey) -> Result<Place, HttpError> {
-        /// Nobody knows when a stream will end; this is often enough to get the next free place.
+        /// Nobody knows when a stream will end. This is short enough to get a place soon after.
         const RETRY_AFTER: Duration = Duration::from_secs(10);
         self.take(client).map_err(|taken| HttpError::OverLimit {
             limit: match taken {
-                Taken::All => format!("{} watch streams per node", self.max),
-                Taken::Share => format!("{} watch streams a client per node", self.per_client_max),
+                Taken::All => format!("this node allows {} watch streams in all; watch at another node", self.max),
+                Taken::Share => format!(
+                    "this node allows each client {} watch streams; close one, or watch at another node",
+                    self.per_client_max
+                ),
             },
             retry_after: RETRY_AFTER,
         })
@@ -70,16 +77,16 @@ impl Places {
 /// Why there is no place.
 #[derive(Debug, PartialEq, Eq)]
 enum Taken {
-    /// All of them are taken.
+    /// All places are taken.
     All,
     /// This client has its share.
     Share,
 }
 
-/// Held for as long as a request is decided, or a stream is open.
+/// Held while a request is being decided, or while a stream is open.
 ///
-/// A handler asks for it last, and one with a body gets it with the body: a place that is taken while a client may
-/// still keep the node waiting is one that clients can take for nothing.
+/// A handler takes it last, and a handler with a body takes it after the body. Taken earlier, places could be filled by
+/// clients that never finish their requests.
 pub struct Place {
     _place: OwnedSemaphorePermit,
     _share: Share,

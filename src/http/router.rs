@@ -1,5 +1,5 @@
-//! Every route of the client listener in one table. The router and the OpenAPI document are both made from it,
-//! so neither can have a route that the other hasn't.
+//! Every route of the client listener in one table. The router and the OpenAPI document are both made from it, so both
+//! have the same routes.
 
 use std::sync::Arc;
 
@@ -20,28 +20,28 @@ use super::{envelope, gate, health, rooms, watch};
 use crate::random::Random;
 use crate::service::RoomService;
 
-/// The client listener. Serve it with the clients' addresses:
+/// The router of the client listener. Its handlers need the clients' addresses: serve it by
 /// `into_make_service_with_connect_info::<SocketAddr>()`.
 pub fn build_router(service: RoomService, settings: HttpSettings, random: Arc<dyn Random>) -> Router {
     let context = HandlerContext::new(service, settings, random);
     let (router, document) = route_table(&context);
-    finish(router, &document, context)
+    add_common_layers(router, &document, context)
 }
 
-/// The routes by what is asked of their callers.
+/// The routes, in groups with the same checks.
 fn route_table(context: &Arc<HandlerContext>) -> (Router<Arc<HandlerContext>>, utoipa::openapi::OpenApi) {
-    // Campaigns can wait for a minute each, so they have places of their own: holders must get theirs.
-    let contests = OpenApiRouter::new()
+    // Campaigns have their own places, because each can wait for a minute, and holders must be able to renew meanwhile.
+    let campaigns = OpenApiRouter::new()
         .routes(routes!(rooms::create))
         .routes(routes!(rooms::campaign))
         .route_layer(Extension(Places::for_requests(context.settings.requests_in_flight_max)));
-    let leases_and_looks = OpenApiRouter::new()
+    let leases_and_views = OpenApiRouter::new()
         .routes(routes!(rooms::renew))
         .routes(routes!(rooms::resign))
         .routes(routes!(rooms::view))
         .routes(routes!(watch::watch))
         .route_layer(Extension(Places::for_requests(context.settings.requests_in_flight_max)));
-    let guarded = contests.merge(leases_and_looks).route_layer(from_fn_with_state(Arc::clone(context), gate::guard));
+    let guarded = campaigns.merge(leases_and_views).route_layer(from_fn_with_state(Arc::clone(context), gate::guard));
     let open = OpenApiRouter::new()
         .routes(routes!(health::livez))
         .routes(routes!(health::readyz))
@@ -57,8 +57,8 @@ fn route_table(context: &Arc<HandlerContext>) -> (Router<Arc<HandlerContext>>, u
     (router, openapi)
 }
 
-/// Puts around the routes what every request passes through, known route or not.
-pub(super) fn finish(
+/// Adds the layers that every request passes through, even if its route is unknown.
+pub(super) fn add_common_layers(
     router: Router<Arc<HandlerContext>>,
     document: &utoipa::openapi::OpenApi,
     context: Arc<HandlerContext>,

@@ -9,31 +9,31 @@ use secrecy::SecretString;
 /// What an operator can set about the client listener.
 #[derive(Debug, Clone)]
 pub struct HttpSettings {
-    /// Whether the election routes work at all.
+    /// Whether the election routes work. If not, they answer 403.
     pub elections_enabled: bool,
-    /// Who may use the election routes: holders of any of these, or everybody if there are none.
+    /// The tokens that give access to the election routes. If there are none, everybody has access.
     pub access_tokens: Vec<SecretString>,
-    /// Whose word on the client's address counts.
+    /// The networks of proxies whose headers are believed to name the client's address.
     pub trusted_proxies: Vec<IpNet>,
-    /// Room creations and campaigns of one client in a minute, and how many of them may come at once.
+    /// How many room creations and campaigns one client may send in a minute. All of them may come at once.
     pub campaigns_per_minute: NonZeroU32,
-    /// How many clients are counted one by one. Those beyond it share one budget, so that memory is bounded
-    /// whatever addresses call: 100,000 of them take about 5 MB.
+    /// How many clients are counted one by one. All further clients share one budget, which bounds the memory: 100,000
+    /// clients take about 5 MB.
     pub tracked_clients_max: usize,
-    /// How many campaigns may be in progress, and apart from these how many other election requests: waiting
-    /// campaigns must not keep a holder from renewing. One client may have half of each.
+    /// How many campaigns and room creations may be in flight. As many other election requests may be in flight beside
+    /// them, because waiting campaigns must not keep a holder from renewing. One client may have half of each.
     pub requests_in_flight_max: usize,
-    /// Watch streams of one client.
+    /// How many watch streams one client may have.
     pub streams_per_client_max: usize,
-    /// Watch streams of all clients.
+    /// How many watch streams all clients may have together.
     pub streams_max: usize,
-    /// How long a watch stream lasts. Its reader comes back, maybe to a node with fewer of them.
+    /// How long a watch stream lasts. Its reader then connects again, perhaps to a node with fewer streams.
     pub stream_duration: Duration,
-    /// How often a quiet stream shows that it is alive: well within the idle limits of common proxies.
+    /// How often a quiet stream sends a comment, to stay under the idle timeouts of common proxies.
     pub stream_keep_alive: Duration,
-    /// The largest body: the largest metadata takes 4 KiB, and up to three times that if it is escaped.
+    /// The largest body, in bytes. The largest metadata takes 4 KiB, and up to three times as much if it is escaped.
     pub body_bytes_max: usize,
-    /// How long a body may take to arrive, so that slow senders don't pile up.
+    /// How long a body may take to arrive, which keeps slow senders from piling up.
     pub body_deadline: Duration,
 }
 
@@ -57,7 +57,7 @@ impl Default for HttpSettings {
 }
 
 impl HttpSettings {
-    /// How many connections can be of use: a request or a stream on more of them would be turned away.
+    /// How many connections can be of use. A request or stream on any further connection would be turned away.
     pub fn connections_of_use(&self) -> usize {
         self.requests_in_flight_max.saturating_mul(2).saturating_add(self.streams_max)
     }

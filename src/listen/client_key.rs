@@ -1,14 +1,13 @@
-//! What clients are counted by.
+//! How clients are told apart when something is counted for each.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// What clients are counted by: an IPv4 address, or the /64 of an IPv6 address, which is the least that a
-/// single customer gets.
+/// An IPv4 address, or the /64 network of an IPv6 address: providers give each customer at least a /64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClientKey(IpAddr);
 
 impl ClientKey {
-    /// The key of an address. An IPv4 address in IPv6 clothes is the IPv4 address.
+    /// The key of an address. An IPv4 address that is mapped to IPv6 counts as IPv4.
     pub fn of(address: IpAddr) -> Self {
         const NETWORK: u128 = !(u64::MAX as u128);
         match address.to_canonical() {

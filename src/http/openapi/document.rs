@@ -10,22 +10,22 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use super::errors::StatusErrors;
 use crate::wire::{ErrorBody, ErrorCode, RaftRole, WatchEvent};
 
-/// What the document starts from; `router` adds the operations.
+/// The fixed parts of the document. `router` adds the operations.
 #[derive(OpenApi)]
 #[openapi(
     info(
         title = "quorate",
-        description = "Leader election as a service. A candidate campaigns for a room and leads it for as long \
-            as it renews its lease. Any node of the cluster answers any request. Errors are JSON, but for two: what is \
-            not HTTP gets 400, and a head that is too large (16 KiB, 100 headers) 431, both without a body and with the \
-            connection closed.",
+        description = "Leader election as a service. A candidate campaigns for a room, and leads it for as long \
+            as it renews its lease. Any node of the cluster answers any request. Errors are JSON, with two exceptions: \
+            bytes that are not HTTP get 400, and a head over the limit (16 KiB, 100 headers) gets 431. Both of these \
+            answers have no body, and the connection is closed.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
     ),
     servers((url = "/", description = "This node")),
     tags(
-        (name = "elections", description = "Rooms: make, campaign, renew, resign, look, watch"),
-        (name = "health", description = "How this node and its cluster stand"),
-        (name = "meta", description = "About this interface"),
+        (name = "elections", description = "Rooms: create, campaign, renew, resign, view, watch"),
+        (name = "health", description = "The state of this node and its cluster"),
+        (name = "meta", description = "This interface"),
     ),
     components(schemas(ErrorBody, ErrorCode, RaftRole, WatchEvent)),
 )]
@@ -37,14 +37,14 @@ pub fn start() -> utoipa::openapi::OpenApi {
     if let Some(components) = &mut document.components {
         let bearer = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
-            .description(Some("Only where the operator has set access tokens."))
+            .description(Some("Required only if the operator has set access tokens."))
             .build();
         components.add_security_scheme("access_token", SecurityScheme::Http(bearer));
     }
     document
 }
 
-/// This document.
+/// Read this document.
 #[utoipa::path(
     get, path = "/openapi.json", operation_id = "openapi", tag = "meta",
     responses((status = 200, description = "OpenAPI 3.1", body = Object), StatusErrors),
@@ -53,6 +53,6 @@ pub async fn openapi(Extension(OpenApiJson(json)): Extension<OpenApiJson>) -> Re
     ([(header::CONTENT_TYPE, "application/json")], json).into_response()
 }
 
-/// The document, ready to be sent.
+/// The document as JSON.
 #[derive(Clone)]
 pub struct OpenApiJson(pub Bytes);

@@ -24,30 +24,30 @@ macro_rules! errors_of {
 }
 
 errors_of! {
-    /// How making a room can fail.
+    /// The errors of creating a room.
     CreateErrors: AuthenticationRequired, AuthenticationFailed, Forbidden, RateLimited, InternalError, Unavailable;
-    /// How a campaign can fail.
+    /// The errors of a campaign.
     CampaignErrors: InvalidInput, InvalidTtl, AuthenticationRequired, AuthenticationFailed, Forbidden,
         CapacityExceeded, PayloadTooLarge, UnsupportedMediaType, RateLimited, InternalError, Unavailable,
         OutcomeUnknown;
-    /// How a renewal can fail.
+    /// The errors of a renewal.
     RenewErrors: InvalidInput, InvalidTtl, AuthenticationRequired, AuthenticationFailed, Forbidden, LeaseNotCurrent,
         PayloadTooLarge, UnsupportedMediaType, InternalError, Unavailable, OutcomeUnknown;
-    /// How resigning can fail.
+    /// The errors of a resignation.
     ResignErrors: InvalidInput, AuthenticationRequired, AuthenticationFailed, Forbidden, LeaseNotCurrent,
         PayloadTooLarge, UnsupportedMediaType, InternalError, Unavailable, OutcomeUnknown;
-    /// How a look can fail.
+    /// The errors of viewing a room.
     ViewErrors: InvalidInput, AuthenticationRequired, AuthenticationFailed, Forbidden, InternalError, Unavailable;
-    /// How opening a stream can fail.
+    /// The errors of opening a watch stream.
     WatchErrors: InvalidInput, AuthenticationRequired, AuthenticationFailed, Forbidden, RateLimited, InternalError,
         Unavailable;
-    /// How a node can be unwell.
+    /// The errors of the health routes.
     HealthErrors: InternalError, Unavailable;
-    /// What can happen anywhere.
+    /// The error that every route can have.
     StatusErrors: InternalError;
 }
 
-/// One response for each status, since a status can stand for several codes.
+/// One response for each status. A status can stand for several codes.
 fn error_responses(codes: &[ErrorCode]) -> BTreeMap<String, RefOr<ApiResponse>> {
     let mut by_status = BTreeMap::<u16, Vec<&str>>::new();
     for code in codes {
@@ -63,7 +63,10 @@ fn error_response(status: u16, codes: &[&str]) -> ApiResponse {
         .description(description)
         .content("application/json", ContentBuilder::new().schema(Some(schema)).build());
     if matches!(status, 409 | 429 | 503) {
-        response = response.header("Retry-After", text_header("Whole seconds, rounded up; where it is known"));
+        response = response.header(
+            "Retry-After",
+            text_header("When to retry, in whole seconds, rounded up. Left out if it is not known"),
+        );
     }
     if status == 401 {
         response = response.header("WWW-Authenticate", text_header("Always `Bearer`"));

@@ -10,18 +10,18 @@ use crate::domain::RoomId;
 #[into_params(parameter_in = Path)]
 #[allow(dead_code, reason = "only the document reads it; handlers use `extract::Room`")]
 pub struct RoomPath {
-    /// The room: any id of this form can be campaigned for.
+    /// The room.
     #[param(inline)]
     election_id: RoomId,
 }
 
-/// What a campaign can say in its headers.
+/// The headers of a campaign.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Header)]
 #[allow(dead_code, reason = "only the document reads it; handlers use `extract::Idempotency`")]
 pub struct CampaignHeaders {
-    /// A fresh random secret per campaign attempt: the same key, room and candidate get the same term and token
-    /// again for as long as that lease lives, from any node.
+    /// A new random secret for each campaign. If the answer is lost, repeat the campaign with the same key, at any
+    /// node: for as long as the lease lives, the same room, candidate and key get the same term and token again.
     #[param(
         rename = "Idempotency-Key",
         nullable = false,
@@ -32,13 +32,13 @@ pub struct CampaignHeaders {
     idempotency_key: Option<String>,
 }
 
-/// How fresh a look must be.
+/// How up to date the state must be.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
-#[allow(dead_code, reason = "only the document reads it; handlers use `extract::HowFresh`")]
+#[allow(dead_code, reason = "only the document reads it; handlers use `extract::Freshness`")]
 pub struct ViewQuery {
-    /// `linearizable`, the default, is true at a moment after the question was asked; `local` is what this node
-    /// knows, at once, quorum or not.
+    /// `linearizable`, the default, is true at a moment after the request was sent. `local` is what this node knows: it
+    /// comes at once, and without a quorum, but may be out of date.
     #[param(inline, nullable = false, example = "local")]
     consistency: Option<ConsistencyWord>,
 }

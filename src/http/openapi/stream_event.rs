@@ -5,7 +5,7 @@ use utoipa::openapi::schema::{Object, ObjectBuilder, Schema, Type};
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
-/// One event of a watch stream, as server-sent events have it: named fields, one of which holds our JSON.
+/// One event of a watch stream. A server-sent event has named fields, and `data` holds our JSON.
 pub struct StreamEvent;
 
 impl ToSchema for StreamEvent {}

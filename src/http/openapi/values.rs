@@ -41,7 +41,7 @@ value_schemas! {
     Metadata, "Metadata",
         text("A note that everybody can read. It has at most 4,096 bytes in UTF-8.", "https://worker-a.internal:8443")
             .max_length(Some(1024));
-    // The last of 43 characters holds only four bits of a 32-byte secret. base64url wants its other two bits to be zero.
+    // The last of 43 characters holds only four bits of a 32-byte secret. Its other two bits must be zero in base64url.
     LeaderToken, "LeaderToken",
         text("The proof that its owner leads. Keep it secret.", "mJ9r1cQ5bYb6m3lVgq0w3l2f9Jc0a1s5d8h7k4n2x6E")
             .min_length(Some(43))

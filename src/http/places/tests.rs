@@ -7,7 +7,7 @@ fn client(number: u32) -> ClientKey {
 }
 
 #[test]
-fn places_are_limited_by_client_and_in_all_and_freed_when_dropped() {
+fn places_are_limited_for_each_client_and_in_all_and_become_free_when_dropped() {
     let places = Places::new(3, 2);
     let first = places.take(client(1)).ok();
     let _second = places.take(client(1)).ok().unwrap();
@@ -19,7 +19,7 @@ fn places_are_limited_by_client_and_in_all_and_freed_when_dropped() {
 }
 
 #[test]
-fn no_client_has_all_places_for_requests_and_even_one_place_can_be_had() {
+fn one_client_can_take_half_of_the_places_and_a_single_place_can_be_taken() {
     for (in_flight_max, per_client_max) in [(0, 0), (1, 1), (4, 2), (10_000, 5_000)] {
         assert_eq!(Places::for_requests(in_flight_max).per_client_max, per_client_max);
     }
