@@ -8,10 +8,10 @@
 //! 8  cli                                     what a person types, one file per group
 //! 7  node                                    puts the parts together; owns start and stop
 //! 6  config  telemetry                       settings; tracing set-up
-//! 5  http                     client         the edges: JSON in, JSON out
+//! 5  http  peer_listener      client         the edges: JSON in, JSON out
 //! 4  service                    |            one method per thing a user can do
 //! 3  consensus                  |            agree on commands, then apply them
-//! 2  storage  peer              |            disk; other nodes
+//! 2  storage  peer  listen      |            disk; other nodes; sockets
 //! 1  raft_types  codec  clock  wire          small shared vocabulary
 //! 0  domain  random                          the rules of a room, no IO at all; chance
 //! ```
@@ -50,8 +50,10 @@ cfg_if::cfg_if! {
         pub mod config;
         pub mod consensus;
         pub mod http;
+        pub mod listen;
         pub mod node;
         pub mod peer;
+        pub mod peer_listener;
         pub mod raft_types;
         pub mod service;
         pub mod storage;

@@ -7,10 +7,12 @@ mod carrier;
 mod error;
 mod messages;
 mod secret;
+mod snapshot_stream;
 mod transport;
 
 pub use carrier::{Carrier, Delivered, HttpCarrier, Parcel};
 pub use error::PeerError;
 pub use messages::{Decision, ForwardedOperation, PROTOCOL, PeerIdentity, SnapshotHead, Undecided, header, path};
 pub use secret::ClusterSecret;
+pub use snapshot_stream::{BrokenSnapshot, read_snapshot, write_snapshot};
 pub use transport::{Sender, Transport};

@@ -4,7 +4,6 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::{StreamExt, stream};
 use openraft::AnyError;
 use openraft::errors::{NetworkError, RPCError, ReplicationClosed, StreamingError, Timeout, Unreachable};
 use openraft::network::{RPCOption, RPCTypes, RaftNetworkFactory, RaftNetworkV2};
@@ -19,8 +18,7 @@ use tokio::sync::mpsc;
 use super::local::LocalNode;
 use super::silence::Silence;
 use super::state_machine::RaftSnapshot;
-use crate::codec;
-use crate::peer::{PeerError, SnapshotHead, Transport, path};
+use crate::peer::{PeerError, SnapshotHead, Transport, path, write_snapshot};
 use crate::raft_types::{Node, NodeId, TypeConfig, Vote};
 use crate::storage::SnapshotStore;
 
@@ -92,7 +90,7 @@ impl PeerLink {
     ) -> Result<SnapshotResponse<TypeConfig>, StreamingError<TypeConfig>> {
         let file = snapshot.snapshot.file();
         let timeout = snapshot_timeout(file.bytes);
-        let head = codec::encode(&SnapshotHead { vote, meta: file.meta.clone() }).map_err(|error| unsent(&error))?;
+        let head = SnapshotHead { vote, meta: file.meta.clone() };
         let content = match self.shared.snapshots.read_chunks(file).await {
             Ok(content) => content,
             Err(error) => {
@@ -100,7 +98,7 @@ impl PeerLink {
                 return Err(unsent(&error));
             }
         };
-        let body = reqwest::Body::wrap_stream(stream::iter([Ok(head)]).chain(content));
+        let body = write_snapshot(&head, content).map_err(|error| unsent(&error))?;
         let to = Some(self.target);
         let sent = self
             .shared

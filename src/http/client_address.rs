@@ -1,6 +1,6 @@
-//! Who a client is, as far as limits are concerned: the address that it calls from.
+//! The address of the client, which limits are counted by.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, FromRequestParts};
@@ -8,46 +8,32 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, header};
 use ipnet::IpNet;
 
-use super::Edge;
+use super::context::HandlerContext;
 use super::error::HttpError;
+use crate::listen::ClientKey;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// What clients are counted by: an IPv4 address, or the /64 of an IPv6 address, which is the least that a
-/// single customer gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ClientKey(IpAddr);
-
-impl ClientKey {
-    /// The key of an address. An IPv4 address in IPv6 clothes is the IPv4 address.
-    pub fn of(address: IpAddr) -> Self {
-        const NETWORK: u128 = !(u64::MAX as u128);
-        match address.to_canonical() {
-            v4 @ IpAddr::V4(_) => Self(v4),
-            IpAddr::V6(v6) => Self(Ipv6Addr::from_bits(v6.to_bits() & NETWORK).into()),
-        }
-    }
-}
-
-impl FromRequestParts<Arc<Edge>> for ClientKey {
+impl FromRequestParts<Arc<HandlerContext>> for ClientKey {
     type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, edge: &Arc<Edge>) -> Result<Self, HttpError> {
-        let ConnectInfo(socket) = ConnectInfo::<SocketAddr>::from_request_parts(parts, edge)
-            .await
-            .map_err(|_| HttpError::Bug { cause: "the listener doesn't tell the client's address".to_owned() })?;
-        Ok(Self::of(client_address(socket.ip(), &parts.headers, &edge.settings.trusted_proxies)))
+    async fn from_request_parts(parts: &mut Parts, context: &Arc<HandlerContext>) -> Result<Self, HttpError> {
+        let ConnectInfo(socket) =
+            ConnectInfo::<SocketAddr>::from_request_parts(parts, context).await.map_err(|_| HttpError::Bug {
+                cause: "the listener does not give the client's address to its handlers".to_owned(),
+            })?;
+        Ok(Self::of(client_address(socket.ip(), &parts.headers, &context.settings.trusted_proxies)))
     }
 }
 
-/// The socket's address, or what trusted proxies say about it.
+/// The socket's address, or the client's address according to trusted proxies.
 ///
-/// A proxy adds to one of the two headers and passes the other on as the client wrote it, and we can't know
-/// which one. So if both are there, they count only if they agree.
+/// A proxy adds to one of the two headers and passes the other on unchanged, as the client wrote it. The node can't
+/// know which one the proxy uses. So if both are present, they count only if they agree.
 fn client_address(socket: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNet]) -> IpAddr {
     let walk = |name: &HeaderName, read: fn(&str) -> Option<IpAddr>| {
         let hops = headers.get_all(name).iter().rev().flat_map(move |value| {
-            // A header that isn't text is one hop that can't be read.
+            // A header that is not text counts as one hop without an address.
             value.to_str().unwrap_or("").rsplit(',').map(read)
         });
         last_untrusted(socket, hops, trusted_proxies)
@@ -64,8 +50,8 @@ fn client_address(socket: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNet]
     }
 }
 
-/// Goes from the socket to the left for as long as the one who speaks is trusted. Only what a trusted proxy
-/// has added is believed; what stands left of it is whatever the client wrote.
+/// Follows the hops from the socket to the left for as long as each hop is a trusted proxy. Only an address that a
+/// trusted proxy has added is believed. The client can have written anything to the left of it.
 fn last_untrusted(socket: IpAddr, hops: impl Iterator<Item = Option<IpAddr>>, trusted_proxies: &[IpNet]) -> IpAddr {
     let mut client = socket.to_canonical();
     for hop in hops {
@@ -88,8 +74,8 @@ fn read_address(text: &str) -> Option<IpAddr> {
 
 /// One element of `Forwarded` (RFC 7239): `for="[2001:db8::1]:4711";proto=https`.
 ///
-/// Splitting at each comma, quoted or not, is on purpose: a quote that the client opened must not swallow what
-/// the proxy added behind it.
+/// The header is split at every comma on purpose, even inside quotes. Otherwise a quote that the client opened could
+/// hide what the proxy added after it.
 fn read_forwarded_element(element: &str) -> Option<IpAddr> {
     element.split(';').find_map(|pair| {
         let (name, value) = pair.split_once('=')?;

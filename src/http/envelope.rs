@@ -1,4 +1,4 @@
-//! What every response has, whoever made it: a request id, a trace event, and JSON if it is an error.
+//! The parts that every response has: a request id, a trace event, and a JSON body if it is an error.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tracing::Instrument;
 
-use super::Edge;
+use super::context::HandlerContext;
 use super::error::HttpError;
 use crate::random::{Random, random_bytes};
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Wraps everything else. The trace event has the route's template and not the path, and no header or body:
-/// what a client sends may be a secret, in whatever place it was put by mistake.
-pub async fn envelop(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> Response {
-    let request_id = new_request_id(&*edge.random);
+/// Wraps every route. The trace event has the route's template, and no path, header or body: a client may have put a
+/// secret into any of them by mistake.
+pub async fn envelop(State(context): State<Arc<HandlerContext>>, request: Request, next: Next) -> Response {
+    let request_id = new_request_id(&*context.random);
     let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str);
     let span = tracing::info_span!("request", request_id, method = %request.method(), route);
     async move {
@@ -32,7 +32,7 @@ pub async fn envelop(State(edge): State<Arc<Edge>>, request: Request, next: Next
         }
         let headers = response.headers_mut();
         headers.insert(X_REQUEST_ID, HeaderValue::from_str(&request_id).expect("base64url is a valid header value"));
-        // All answers are about this moment: a stored one would name a holder that is none any more.
+        // Every answer is about this moment. A cached one could name a leader that has lost its lease since.
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         tracing::debug!(
             status = response.status().as_u16(),
@@ -45,12 +45,12 @@ pub async fn envelop(State(edge): State<Arc<Edge>>, request: Request, next: Next
     .await
 }
 
-/// The server's own: a client that could choose it could make its requests look like another's in the trace.
+/// The server chooses the id. A client that could choose it could pass its requests off as another's in the trace.
 fn new_request_id(random: &dyn Random) -> String {
     format!("req_{}", URL_SAFE_NO_PAD.encode(random_bytes::<16>(random)))
 }
 
-/// What a panic in a handler is answered with.
+/// Turns a panic in a handler into an error response.
 pub fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response {
     let cause = match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
         (Some(text), _) => (*text).to_owned(),

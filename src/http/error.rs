@@ -1,4 +1,4 @@
-//! Every failure becomes a status and a stable code here.
+//! Turns every failure into a status and a stable code.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use crate::domain::InvalidId;
 use crate::service::ServiceError;
 use crate::wire::{ErrorBody, ErrorCode, InvalidRequest};
 
-/// Why a request gets no answer, or not the one that it asked for.
+/// Why a request failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum HttpError {
-    /// The service says so.
+    /// The service could not do it.
     #[error(transparent)]
     Service(#[from] ServiceError),
-    /// The request makes no sense. The text names fields and rules, and never quotes the request.
+    /// The request is malformed. The text names the field and its rule, and never quotes the request.
     #[error(transparent)]
     InvalidRequest(#[from] InvalidRequest),
-    /// No access token came.
-    #[error("no access token came")]
+    /// The request has no access token.
+    #[error("the request has no access token")]
     AccessTokenMissing,
-    /// A wrong access token came.
-    #[error("a wrong access token came")]
+    /// The request's access token is unknown.
+    #[error("the access token is unknown")]
     AccessTokenWrong,
     /// Elections are switched off.
     #[error("elections are switched off")]
@@ -31,104 +31,112 @@ pub enum HttpError {
     /// There is no such route.
     #[error("no such route")]
     NoSuchRoute,
-    /// The route has no such method. Axum adds the `Allow` header.
+    /// The route does not have the request's method. Axum adds the `Allow` header.
     #[error("the route has no such method")]
     NoSuchMethod,
     /// The body is too large.
-    #[error("the body is over {body_bytes_max} bytes")]
+    #[error("the body must have at most {body_bytes_max} bytes")]
     BodyTooLarge {
         /// The limit.
         body_bytes_max: usize,
     },
-    /// The body isn't JSON by its own account.
+    /// The content type is not JSON.
     #[error("the content type is not JSON")]
     NotJson,
-    /// The client has used up a budget.
-    #[error("over the limit of {limit}")]
+    /// The client has used up a limit.
+    #[error("{limit}")]
     OverLimit {
-        /// The limit, in words.
+        /// The limit, and what to do about it.
         limit: String,
-        /// When there is some budget again.
+        /// When it is worth trying again.
         retry_after: Duration,
     },
-    /// This node can't take it now; nothing was done about it.
+    /// This node cannot take the request now. Nothing was changed.
     #[error("not now: {reason}")]
     NotNow {
-        /// Why, for people.
+        /// The reason, as a sentence for people.
         reason: String,
     },
-    /// A bug. The cause is traced, and never sent.
+    /// A bug. The cause goes into the trace, and is never sent.
     #[error("bug: {cause}")]
     Bug {
-        /// What is known about it.
+        /// What is known about the bug.
         cause: String,
     },
 }
 
-/// How soon to come back to a node that can't take a request now: about one raft election.
+/// When to retry at a node that cannot take a request now: about the duration of one raft election.
 const NOT_NOW_RETRY_AFTER: Duration = Duration::from_secs(1);
 
 impl HttpError {
-    /// An answer to bad input.
+    /// The error for a request that breaks this rule.
     pub fn invalid_input(rule: impl Into<String>) -> Self {
         Self::InvalidRequest(InvalidRequest::Input(rule.into()))
     }
 
-    /// What the client is told.
-    fn told(&self) -> Told {
+    /// The part that the client sees.
+    fn public(&self) -> PublicError {
         use ErrorCode as Code;
         match self {
-            Self::Service(ServiceError::NotHolder) => Told::new(Code::LeaseNotCurrent, "Lease is not current")
-                .details("the token is not that of the current lease: it expired, was resigned or was never issued"),
+            Self::Service(ServiceError::NotHolder) => PublicError::new(Code::LeaseNotCurrent, "Lease is not current")
+                .details("the leader_token does not belong to the current lease: stop leading, then campaign again"),
             Self::Service(ServiceError::CapacityReached { retry_after }) => {
-                Told::new(Code::CapacityExceeded, "Capacity exceeded")
-                    .details("live leases are at the configured maximum")
+                PublicError::new(Code::CapacityExceeded, "Capacity exceeded")
+                    .details("there are as many live leases as --max-live-leases allows: retry after retry_after_ms")
                     .retry_after(*retry_after)
             }
             Self::Service(ServiceError::Unavailable { reason, retry_after }) => {
-                Told::new(Code::Unavailable, "Unavailable; nothing was changed")
+                PublicError::new(Code::Unavailable, "Unavailable; nothing was changed")
                     .details(reason)
                     .retry_after(*retry_after)
             }
-            Self::Service(ServiceError::OutcomeUnknown) => Told::new(Code::OutcomeUnknown, "Outcome unknown").details(
-                "it may or may not have happened: ask again with the same Idempotency-Key, or read the status",
-            ),
+            Self::Service(ServiceError::OutcomeUnknown) => PublicError::new(Code::OutcomeUnknown, "Outcome unknown")
+                .details(
+                    "the change may or may not have been made: read the election's status, or repeat the request \
+                     (a campaign with the same Idempotency-Key)",
+                ),
             Self::InvalidRequest(invalid @ InvalidRequest::Input(_)) => {
-                Told::new(Code::InvalidInput, "Invalid input").details(&invalid.to_string())
+                PublicError::new(Code::InvalidInput, "Invalid input").details(&invalid.to_string())
             }
             Self::InvalidRequest(invalid @ InvalidRequest::Ttl) => {
-                Told::new(Code::InvalidTtl, "Invalid TTL").details(&invalid.to_string())
+                PublicError::new(Code::InvalidTtl, "Invalid TTL").details(&invalid.to_string())
             }
-            Self::AccessTokenMissing => Told::new(Code::AuthenticationRequired, "Authentication required")
-                .details("send an access token as Authorization: Bearer"),
-            Self::AccessTokenWrong => Told::new(Code::AuthenticationFailed, "Authentication failed"),
-            Self::ElectionsOff => Told::new(Code::Forbidden, "Elections are switched off here"),
-            Self::NoSuchRoute => Told::new(Code::NotFound, "Not found"),
-            Self::NoSuchMethod => Told::new(Code::MethodNotAllowed, "Method not allowed"),
+            Self::AccessTokenMissing => PublicError::new(Code::AuthenticationRequired, "Authentication required")
+                .details("this node requires an access token: send the header Authorization: Bearer ACCESS_TOKEN"),
+            Self::AccessTokenWrong => PublicError::new(Code::AuthenticationFailed, "Authentication failed")
+                .details("this node does not know the access token: ask its operator for a valid one"),
+            Self::ElectionsOff => PublicError::new(Code::Forbidden, "Elections are switched off here")
+                .details("this node was started with --no-elections: use another node"),
+            Self::NoSuchRoute => {
+                PublicError::new(Code::NotFound, "Not found").details("see GET /openapi.json for the routes")
+            }
+            Self::NoSuchMethod => PublicError::new(Code::MethodNotAllowed, "Method not allowed")
+                .details("the Allow header lists the methods of this route"),
             Self::BodyTooLarge { .. } => {
-                Told::new(Code::PayloadTooLarge, "Payload too large").details(&self.to_string())
+                PublicError::new(Code::PayloadTooLarge, "Payload too large").details(&self.to_string())
             }
-            Self::NotJson => Told::new(Code::UnsupportedMediaType, "Unsupported media type")
-                .details("send the body with content-type: application/json"),
+            Self::NotJson => PublicError::new(Code::UnsupportedMediaType, "Unsupported media type")
+                .details("send the body with the header Content-Type: application/json"),
             Self::OverLimit { limit, retry_after } => {
-                Told::new(Code::RateLimited, "Rate limit exceeded").details(limit).retry_after(*retry_after)
+                PublicError::new(Code::RateLimited, "Rate limit exceeded").details(limit).retry_after(*retry_after)
             }
-            Self::NotNow { reason } => Told::new(Code::Unavailable, "Unavailable; nothing was changed")
+            Self::NotNow { reason } => PublicError::new(Code::Unavailable, "Unavailable; nothing was changed")
                 .details(reason)
                 .retry_after(NOT_NOW_RETRY_AFTER),
-            Self::Bug { .. } => Told::new(Code::InternalError, "Internal error"),
+            Self::Bug { .. } => PublicError::new(Code::InternalError, "Internal error")
+                .details("this is a bug: report it with the request_id, under which the server's trace has the cause"),
         }
     }
 
     /// Writes the failure into its response. Headers that are there already, such as `Allow`, stay.
     pub fn write(&self, response: Response, request_id: &str) -> Response {
         if let Self::Bug { cause } = self {
-            tracing::error!(%cause, "a bug; the client is told only the request id");
+            tracing::error!(%cause, "a bug; the client gets only the request id");
         }
-        let told = self.told();
-        let retry_after_ms = told.retry_after.map(millis_rounded_up);
+        let public = self.public();
+        let retry_after_ms = public.retry_after.map(millis_rounded_up);
         let (mut parts, _) = response.into_parts();
-        parts.status = told.status();
+        parts.status = public.status();
         if let Some(millis) = retry_after_ms {
             parts.headers.insert(header::RETRY_AFTER, HeaderValue::from(millis.div_ceil(1000)));
         }
@@ -136,9 +144,9 @@ impl HttpError {
             parts.headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         let (body_parts, body) = Json(ErrorBody {
-            error: told.error.to_owned(),
-            code: told.code.as_str().to_owned(),
-            details: told.details,
+            error: public.error.to_owned(),
+            code: public.code.as_str().to_owned(),
+            details: public.details,
             retry_after_ms,
             request_id: request_id.to_owned(),
         })
@@ -149,7 +157,7 @@ impl HttpError {
     }
 }
 
-/// The empty body that was there may have been announced with a length already.
+/// The response may have the length of its empty body in its headers already. The new body's headers replace them.
 fn replace_content_headers(headers: &mut HeaderMap, with: &HeaderMap) {
     for name in [header::CONTENT_LENGTH, header::CONTENT_TYPE] {
         headers.remove(&name);
@@ -159,10 +167,10 @@ fn replace_content_headers(headers: &mut HeaderMap, with: &HeaderMap) {
     }
 }
 
-/// The body comes later: only [`super::envelope`] knows the request id.
+/// The body is added later, by `envelope`, which knows the request id.
 impl IntoResponse for HttpError {
     fn into_response(self) -> Response {
-        let mut response = self.told().status().into_response();
+        let mut response = self.public().status().into_response();
         response.extensions_mut().insert(self);
         response
     }
@@ -174,14 +182,15 @@ impl From<InvalidId> for HttpError {
     }
 }
 
-struct Told {
+/// The part of a failure that the client sees.
+struct PublicError {
     code: ErrorCode,
     error: &'static str,
     details: Option<String>,
     retry_after: Option<Duration>,
 }
 
-impl Told {
+impl PublicError {
     fn new(code: ErrorCode, error: &'static str) -> Self {
         Self { code, error, details: None, retry_after: None }
     }
@@ -197,11 +206,11 @@ impl Told {
     }
 
     fn status(&self) -> StatusCode {
-        StatusCode::from_u16(self.code.status()).expect("each code of the contract has a valid status")
+        StatusCode::from_u16(self.code.status()).expect("each error code has a valid status")
     }
 }
 
-/// Rounded up, so that nobody who waits so long comes too early.
+/// Rounded up: a client that waits for this long must not retry too early.
 fn millis_rounded_up(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! What handlers get out of a request, or the 400s that it ends with.
+//! What handlers get out of a request, or the error that it is answered with.
 
 use std::sync::Arc;
 
@@ -10,54 +10,54 @@ use axum::http::{HeaderMap, StatusCode, header};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::Edge;
-use super::client_address::ClientKey;
+use super::context::HandlerContext;
 use super::error::HttpError;
-use super::limits::{Place, Places};
+use super::places::{Place, Places};
 use crate::domain::RoomId;
+use crate::listen::ClientKey;
 use crate::service::{Consistency, IdempotencyKey};
 
 /// The room in the path.
 pub struct Room(pub RoomId);
 
-impl FromRequestParts<Arc<Edge>> for Room {
+impl FromRequestParts<Arc<HandlerContext>> for Room {
     type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, edge: &Arc<Edge>) -> Result<Self, HttpError> {
-        let Path(text) = Path::<String>::from_request_parts(parts, edge)
+    async fn from_request_parts(parts: &mut Parts, context: &Arc<HandlerContext>) -> Result<Self, HttpError> {
+        let Path(text) = Path::<String>::from_request_parts(parts, context)
             .await
-            .map_err(|_| HttpError::invalid_input("the path must be UTF-8 when its percent-encoding is undone"))?;
+            .map_err(|_| HttpError::invalid_input("the election_id in the path must be percent-encoded UTF-8"))?;
         Ok(Self(RoomId::new(&text)?))
     }
 }
 
-/// `?consistency=`.
-pub struct HowFresh(pub Consistency);
+/// The query `?consistency=`.
+pub struct Freshness(pub Consistency);
 
 #[derive(Deserialize)]
-struct HowFreshQuery {
+struct FreshnessQuery {
     #[serde(default)]
     consistency: ConsistencyWord,
 }
 
-/// How the query says it.
+/// The values of the query.
 #[derive(Deserialize, Default, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ConsistencyWord {
-    /// True at a moment after the question was asked.
+    /// True at a moment after the request was sent.
     #[default]
     Linearizable,
-    /// What this node knows.
+    /// What this node knows, which may be out of date.
     Local,
 }
 
-impl FromRequestParts<Arc<Edge>> for HowFresh {
+impl FromRequestParts<Arc<HandlerContext>> for Freshness {
     type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, edge: &Arc<Edge>) -> Result<Self, HttpError> {
-        let Query(query) = Query::<HowFreshQuery>::from_request_parts(parts, edge)
-            .await
-            .map_err(|_| HttpError::invalid_input("consistency must be linearizable or local, and given once"))?;
+    async fn from_request_parts(parts: &mut Parts, context: &Arc<HandlerContext>) -> Result<Self, HttpError> {
+        let Query(query) = Query::<FreshnessQuery>::from_request_parts(parts, context).await.map_err(|_| {
+            HttpError::invalid_input("consistency must be linearizable or local, and be given only once")
+        })?;
         Ok(Self(match query.consistency {
             ConsistencyWord::Linearizable => Consistency::Linearizable,
             ConsistencyWord::Local => Consistency::Local,
@@ -68,41 +68,67 @@ impl FromRequestParts<Arc<Edge>> for HowFresh {
 /// The `Idempotency-Key` header.
 pub struct Idempotency(pub Option<IdempotencyKey>);
 
-impl FromRequestParts<Arc<Edge>> for Idempotency {
+impl FromRequestParts<Arc<HandlerContext>> for Idempotency {
     type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, _edge: &Arc<Edge>) -> Result<Self, HttpError> {
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<HandlerContext>) -> Result<Self, HttpError> {
         let mut values = parts.headers.get_all("idempotency-key").iter();
         let key = values.next().map(|value| IdempotencyKey::from_header(value.as_bytes())).transpose()?;
         match values.next() {
             None => Ok(Self(key)),
-            Some(_) => Err(HttpError::invalid_input("Idempotency-Key must be given once")),
+            Some(_) => Err(HttpError::invalid_input("Idempotency-Key must be given only once")),
         }
     }
 }
 
-/// A body that its sender calls JSON, complete and within the limit. An empty one is left to the reader of its
-/// fields, who says what is missing. With it comes the request's place, which is taken once the body is there.
-pub struct JsonBytes(pub Bytes, pub Place);
+/// Proof that the client had some of its budget left. Only handlers that extract it are counted.
+pub struct Admitted;
 
-impl FromRequest<Arc<Edge>> for JsonBytes {
+impl FromRequestParts<Arc<HandlerContext>> for Admitted {
     type Rejection = HttpError;
 
-    async fn from_request(mut request: Request, edge: &Arc<Edge>) -> Result<Self, HttpError> {
-        let body_bytes_max = edge.settings.body_bytes_max;
-        // One that is announced as too large isn't worth reading.
+    async fn from_request_parts(parts: &mut Parts, context: &Arc<HandlerContext>) -> Result<Self, HttpError> {
+        let client = ClientKey::from_request_parts(parts, context).await?;
+        context.admission.check(client).map(|()| Admitted)
+    }
+}
+
+impl FromRequestParts<Arc<HandlerContext>> for Place {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, context: &Arc<HandlerContext>) -> Result<Self, HttpError> {
+        let client = ClientKey::from_request_parts(parts, context).await?;
+        Places::of_route(&parts.extensions)?.take_for_request(client)
+    }
+}
+
+/// A complete body within the limit whose content type is JSON, and the request's place, which is taken after the body
+/// has arrived. An empty body is passed on: the reader of its fields knows what is missing.
+pub struct JsonBytes(pub Bytes, pub Place);
+
+impl FromRequest<Arc<HandlerContext>> for JsonBytes {
+    type Rejection = HttpError;
+
+    async fn from_request(mut request: Request, context: &Arc<HandlerContext>) -> Result<Self, HttpError> {
+        let body_bytes_max = context.settings.body_bytes_max;
+        // If the body announces that it is too large, it is not read.
         if request.body().size_hint().lower() > body_bytes_max as u64 {
             return Err(HttpError::BodyTooLarge { body_bytes_max });
         }
         let is_json = is_json(request.headers());
         let places = Places::of_route(request.extensions())?;
-        let client: ClientKey = request.extract_parts_with_state(edge).await?;
-        let body = tokio::time::timeout(edge.settings.body_deadline, request.extract::<Bytes, _>())
+        let client: ClientKey = request.extract_parts_with_state(context).await?;
+        let body = tokio::time::timeout(context.settings.body_deadline, request.extract::<Bytes, _>())
             .await
-            .map_err(|_| HttpError::invalid_input("the body must arrive in time"))?
+            .map_err(|_| {
+                let within = context.settings.body_deadline;
+                HttpError::invalid_input(format!(
+                    "the body must arrive in time: within {within:?} of the request's head"
+                ))
+            })?
             .map_err(|rejection| match rejection.status() {
                 StatusCode::PAYLOAD_TOO_LARGE => HttpError::BodyTooLarge { body_bytes_max },
-                _ => HttpError::invalid_input("the body must arrive whole"),
+                _ => HttpError::invalid_input("the body broke off; send it again, complete"),
             })?;
         if !is_json && !body.is_empty() {
             return Err(HttpError::NotJson);
@@ -111,7 +137,7 @@ impl FromRequest<Arc<Edge>> for JsonBytes {
     }
 }
 
-/// `application/json`, or what is built on it, with any parameters.
+/// Whether the content type is `application/json` or ends with `+json`. Parameters are ignored.
 fn is_json(headers: &HeaderMap) -> bool {
     let text = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     let essence = text.split(';').next().unwrap_or("").trim().to_ascii_lowercase();

@@ -1,66 +1,20 @@
-//! Who may use the election routes.
+//! Keeps callers without access from the election routes.
 
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use secrecy::ExposeSecret;
-use sha2::{Digest, Sha256};
-use subtle::{Choice, ConstantTimeEq};
 
+use super::context::HandlerContext;
 use super::error::HttpError;
-use super::{Edge, HttpSettings};
 
-/// The rule, made from the settings.
-pub struct Access {
-    elections_enabled: bool,
-    /// SHA-256 of each access token: of one length, so that comparing them says nothing about theirs.
-    access_token_hashes: Vec<[u8; 32]>,
-}
-
-impl Access {
-    /// Everybody has access if no access tokens are set.
-    pub fn new(settings: &HttpSettings) -> Self {
-        let hash = |text: &str| Sha256::digest(text.as_bytes()).into();
-        Self {
-            elections_enabled: settings.elections_enabled,
-            access_token_hashes: settings.access_tokens.iter().map(|text| hash(text.expose_secret())).collect(),
-        }
-    }
-
-    fn check(&self, headers: &HeaderMap) -> Result<(), HttpError> {
-        if !self.access_token_hashes.is_empty() {
-            let access_token = bearer(headers)?;
-            let hash: [u8; 32] = Sha256::digest(access_token).into();
-            // All of them, so that the time doesn't tell which one it was.
-            let known = self.access_token_hashes.iter().fold(Choice::from(0), |known, one| known | one.ct_eq(&hash));
-            // An empty one in the settings would open the door to everybody.
-            if access_token.is_empty() || !bool::from(known) {
-                return Err(HttpError::AccessTokenWrong);
-            }
-        }
-        if self.elections_enabled { Ok(()) } else { Err(HttpError::ElectionsOff) }
-    }
-}
-
-fn bearer(headers: &HeaderMap) -> Result<&[u8], HttpError> {
-    let mut values = headers.get_all(header::AUTHORIZATION).iter();
-    let value = values.next().ok_or(HttpError::AccessTokenMissing)?.as_bytes();
-    if values.next().is_some() {
-        return Err(HttpError::AccessTokenWrong);
-    }
-    match value.split_at_checked(b"bearer".len()) {
-        Some((scheme, rest)) if scheme.eq_ignore_ascii_case(b"bearer") && rest.first().is_none_or(|b| *b == b' ') => {
-            Ok(rest.trim_ascii())
-        }
-        _ => Err(HttpError::AccessTokenMissing),
-    }
-}
-
-/// Lets a request pass that may use the election routes.
-pub async fn guard(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> Result<Response, HttpError> {
-    edge.access.check(request.headers())?;
+/// Lets a request pass if its caller may use the election routes.
+pub async fn guard(
+    State(context): State<Arc<HandlerContext>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, HttpError> {
+    context.access.check(request.headers())?;
     Ok(next.run(request).await)
 }

@@ -1,53 +1,60 @@
-//! How this node is: for supervisors, load balancers and people. These routes need no access token.
+//! The health of this node, for supervisors, load balancers and people. These routes need no access token.
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
 
-use super::Edge;
+use super::context::HandlerContext;
 use super::error::HttpError;
 use super::openapi::{HealthErrors, StatusErrors};
 use crate::wire::{Health, HealthStatus, NodeReport};
 
 const HEALTHY: Json<Health> = Json(Health { status: HealthStatus::Ok });
 
-/// The process runs and its storage answers, whatever the other nodes do. Restart it if not.
+/// Whether this node works by itself, whatever the other nodes do.
+///
+/// Restart the node if it does not.
 #[utoipa::path(
     get, path = "/livez", operation_id = "livez", tag = "health",
-    responses((status = 200, description = "Alive", body = Health), HealthErrors),
+    responses((status = 200, description = "The node works", body = Health), HealthErrors),
 )]
-pub async fn livez(State(edge): State<Arc<Edge>>) -> Result<Json<Health>, HttpError> {
-    if edge.service.is_alive() {
+pub async fn livez(State(context): State<Arc<HandlerContext>>) -> Result<Json<Health>, HttpError> {
+    if context.service.is_alive() {
         Ok(HEALTHY)
     } else {
-        Err(HttpError::NotNow { reason: "the storage does not answer".to_owned() })
+        Err(HttpError::NotNow {
+            reason: "this node's Raft core has stopped, for example because its disk failed: restart the node"
+                .to_owned(),
+        })
     }
 }
 
-/// This node can serve a linearizable request now. Send no traffic here if not.
+/// Whether this node can serve a linearizable request now.
+///
+/// Send requests to another node if it cannot.
 #[utoipa::path(
     get, path = "/readyz", operation_id = "readyz", tag = "health",
-    responses((status = 200, description = "Ready", body = Health), HealthErrors),
+    responses((status = 200, description = "The node is ready", body = Health), HealthErrors),
 )]
-pub async fn readyz(State(edge): State<Arc<Edge>>) -> Result<Json<Health>, HttpError> {
-    edge.service.readiness().map(|()| HEALTHY).map_err(|reason| HttpError::NotNow { reason })
+pub async fn readyz(State(context): State<Arc<HandlerContext>>) -> Result<Json<Health>, HttpError> {
+    context.service.readiness().map(|()| HEALTHY).map_err(|reason| HttpError::NotNow { reason })
 }
 
 /// The same as `/readyz`.
 #[utoipa::path(
     get, path = "/health", operation_id = "health", tag = "health",
-    responses((status = 200, description = "Ready", body = Health), HealthErrors),
+    responses((status = 200, description = "The node is ready", body = Health), HealthErrors),
 )]
-pub async fn health(state: State<Arc<Edge>>) -> Result<Json<Health>, HttpError> {
+pub async fn health(state: State<Arc<HandlerContext>>) -> Result<Json<Health>, HttpError> {
     readyz(state).await
 }
 
-/// How this node and its cluster stand.
+/// The state of this node, and of its cluster as this node sees it.
 #[utoipa::path(
     get, path = "/status", operation_id = "status", tag = "health",
-    responses((status = 200, description = "Always, ready or not", body = NodeReport), StatusErrors),
+    responses((status = 200, description = "The state, even if not ready", body = NodeReport), StatusErrors),
 )]
-pub async fn status(State(edge): State<Arc<Edge>>) -> Json<NodeReport> {
-    Json(edge.service.status())
+pub async fn status(State(context): State<Arc<HandlerContext>>) -> Json<NodeReport> {
+    Json(context.service.status())
 }

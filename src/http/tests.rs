@@ -1,8 +1,10 @@
-//! Requests that end before they reach the service: bad ones, unwelcome ones, and those that nobody serves.
+//! Requests that end before they reach the service: malformed ones, rejected ones, and unknown routes.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::OnceLock;
+use std::num::NonZeroU32;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
@@ -13,42 +15,45 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use super::*;
+use super::context::HandlerContext;
+use super::openapi::document;
+use super::settings::HttpSettings;
+use super::{build_router, router};
 use crate::clock::SystemClock;
 use crate::consensus::{self, Consensus, ConsensusSettings, Founding, Parts};
 use crate::peer::{HttpCarrier, Transport};
 use crate::raft_types::Node;
 use crate::random::SystemRandom;
-use crate::service::ServiceSettings;
+use crate::service::{RoomService, ServiceSettings};
 use crate::storage::{self, StorageConfig};
 
 const ROOM: &str = "/elections/nightly-report";
 const SECRET: &str = "mJ9r1cQ5bYb6m3lVgq0w3l2f9Jc0a1s5d8h7k4n2x6E";
 
-/// The service of a node that waits for a cluster: what gets as far as asking it is told so at once.
+/// The service of a node that waits for a cluster. It answers every request at once, as unavailable.
 fn service() -> RoomService {
     static SERVICE: OnceLock<RoomService> = OnceLock::new();
     SERVICE.get_or_init(|| started_elsewhere(start_service())).clone()
 }
 
-/// What a future gives in a runtime that goes on for as long as the tests run: its tasks must outlive each of them.
+/// The result of a future, from a runtime that never ends: the future's tasks must outlive the test that starts them.
 fn started_elsewhere<T: Send + 'static>(start: impl Future<Output = T> + Send + 'static) -> T {
     let start = move || {
         let runtime = Box::leak(Box::new(tokio::runtime::Runtime::new().unwrap()));
         futures::executor::block_on(runtime.spawn(start)).unwrap()
     };
-    // In a thread of its own, since the caller may be inside another runtime.
+    // In a new thread, because the caller may be inside another runtime.
     std::thread::spawn(start).join().unwrap()
 }
 
 async fn start_service() -> RoomService {
-    // The files stay open for as long as the tests run; their folder is not needed by name any more.
+    // The files stay open while the tests run, so their folder may be deleted.
     let (consensus, transport, _folder) = start_consensus().await;
     let settings = ServiceSettings { request_deadline: Duration::from_millis(10), ..ServiceSettings::default() };
     RoomService::new(consensus, transport, Arc::new(SystemRandom), settings)
 }
 
-/// A node that belongs to no cluster yet, and the folder of its files.
+/// A node that belongs to no cluster yet, and the folder with its files.
 async fn start_consensus() -> (Consensus, Transport, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let storage = storage::open(StorageConfig::new(folder.path().join("data"), "n1"), &SystemRandom).unwrap();
@@ -64,7 +69,7 @@ async fn start_consensus() -> (Consensus, Transport, tempfile::TempDir) {
     (consensus::start(parts, consensus_settings).await.unwrap(), transport, folder)
 }
 
-/// The service of a cluster of one that is founded and ready, and the folder of its files.
+/// The service of a founded and ready cluster of one node, and the folder with its files.
 fn founded_service() -> (RoomService, tempfile::TempDir) {
     started_elsewhere(async {
         let (consensus, transport, folder) = start_consensus().await;
@@ -103,7 +108,7 @@ impl Answer {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    /// The code, after a check of what all errors have in common.
+    /// The error code, after a check of the parts that all errors have.
     fn code(&self) -> String {
         let body: crate::wire::ErrorBody = serde_json::from_slice(&self.body).unwrap();
         assert_eq!(self.header("content-type"), "application/json");
@@ -139,7 +144,7 @@ async fn post(path: &str, body: impl Into<Body>) -> Answer {
 }
 
 #[tokio::test]
-async fn making_a_room_gives_its_paths_and_ignores_a_body() {
+async fn creating_a_room_gives_its_paths_and_ignores_a_body() {
     let answer = post("/elections", "not json").await;
     assert_eq!(answer.status, StatusCode::CREATED);
     let body = answer.json();
@@ -167,7 +172,7 @@ async fn a_bad_room_is_invalid_input_on_every_route() {
 }
 
 #[tokio::test]
-async fn a_bad_body_is_answered_with_what_is_wrong_with_it() {
+async fn a_malformed_body_is_invalid_input() {
     for action in ["campaign", "renew", "resign"] {
         let path = format!("{ROOM}/{action}");
         for body in ["", "{", "[]", "null", "{}", "{\"candidate_id\":7,\"leader_token\":7}"] {
@@ -192,7 +197,7 @@ async fn a_bad_body_is_answered_with_what_is_wrong_with_it() {
 }
 
 #[tokio::test]
-async fn a_body_over_the_limit_is_too_large_announced_or_in_chunks() {
+async fn a_body_over_the_limit_is_too_large_with_a_length_and_in_chunks() {
     let large = json!({"candidate_id": "a", "metadata": "m".repeat(17_000)}).to_string();
     for action in ["campaign", "renew", "resign"] {
         let path = format!("{ROOM}/{action}");
@@ -206,7 +211,7 @@ async fn a_body_over_the_limit_is_too_large_announced_or_in_chunks() {
 }
 
 #[tokio::test]
-async fn a_body_that_does_not_come_or_breaks_off_is_invalid_input() {
+async fn a_body_that_never_arrives_or_breaks_off_is_invalid_input() {
     let router = router_with(HttpSettings { body_deadline: Duration::from_millis(20), ..Default::default() });
     let never = Body::from_stream(futures::stream::pending::<Result<Bytes, std::io::Error>>());
     let answer = send(&router, request("POST", &format!("{ROOM}/campaign"), &[], never)).await;
@@ -258,7 +263,7 @@ async fn unknown_routes_are_not_found() {
 }
 
 #[tokio::test]
-async fn other_methods_are_told_what_is_allowed() {
+async fn another_method_is_answered_with_the_methods_of_the_route() {
     for (method, path, allow) in [
         ("GET", "/elections", "POST"),
         ("DELETE", ROOM, "GET,HEAD"),
@@ -274,7 +279,7 @@ async fn other_methods_are_told_what_is_allowed() {
 }
 
 #[tokio::test]
-async fn head_is_get_without_the_body() {
+async fn head_gives_the_status_of_get_without_the_body() {
     let answer = send(&router(), request("HEAD", "/openapi.json", &[], "")).await;
     assert_eq!((answer.status, answer.body.len()), (StatusCode::OK, 0));
     let answer = send(&router(), request("HEAD", "/elections/short", &[], "")).await;
@@ -282,7 +287,7 @@ async fn head_is_get_without_the_body() {
 }
 
 #[tokio::test]
-async fn the_request_id_is_always_the_servers_own() {
+async fn the_server_chooses_every_request_id() {
     let answer = send(&router(), request("GET", "/openapi.json", &[("x-request-id", "mine")], "")).await;
     assert!(answer.header("x-request-id").starts_with("req_"));
     assert_eq!(answer.headers.get_all("x-request-id").iter().count(), 1);
@@ -290,22 +295,25 @@ async fn the_request_id_is_always_the_servers_own() {
 
 #[tokio::test]
 async fn a_panic_is_an_internal_error_without_its_message() {
-    let edge = Edge::new(service(), HttpSettings::default(), Arc::new(SystemRandom));
+    let context = HandlerContext::new(service(), HttpSettings::default(), Arc::new(SystemRandom));
     let routes = Router::new().route("/panic", get(async || -> () { panic!("secret cause in /some/path") }));
-    let answer = send(&router::finish(routes, &openapi::start(), edge), request("GET", "/panic", &[], "")).await;
+    let answer =
+        send(&router::add_common_layers(routes, &document::start(), context), request("GET", "/panic", &[], "")).await;
     assert_eq!(answer.code(), "internal_error");
     assert!(!String::from_utf8_lossy(&answer.body).contains("secret"));
 }
 
 #[tokio::test]
-async fn campaigns_over_the_budget_are_told_when_to_come_back_and_others_are_not_counted() {
+async fn campaigns_over_the_limit_are_told_when_to_retry_and_renewals_are_not_counted() {
     let router = router_with(HttpSettings { campaigns_per_minute: NonZeroU32::new(2).unwrap(), ..Default::default() });
     let campaign = || request("POST", "/elections/nightly-report/campaign", &[], "");
     assert_eq!(send(&router, request("POST", "/elections", &[], "")).await.status, StatusCode::CREATED);
     assert_eq!(send(&router, campaign()).await.code(), "invalid_input");
     let answer = send(&router, campaign()).await;
     assert_eq!(answer.code(), "rate_limited");
-    assert_eq!(answer.json()["details"], "2 campaigns a minute per node");
+    let details = "this node allows each client 2 room creations and campaigns a minute; retry after retry_after_ms, \
+                   or at another node";
+    assert_eq!(answer.json()["details"], details);
     assert_eq!(answer.header("retry-after"), "30");
     assert!((29_000..=30_000).contains(&answer.json()["retry_after_ms"].as_u64().unwrap()));
     assert_eq!(send(&router, request("POST", "/elections", &[], "")).await.code(), "rate_limited");
@@ -316,7 +324,7 @@ async fn campaigns_over_the_budget_are_told_when_to_come_back_and_others_are_not
 }
 
 #[tokio::test]
-async fn clients_behind_a_trusted_proxy_have_a_budget_each() {
+async fn each_client_behind_a_trusted_proxy_has_its_own_budget() {
     let router = router_with(HttpSettings {
         campaigns_per_minute: NonZeroU32::new(1).unwrap(),
         trusted_proxies: vec!["192.0.2.0/24".parse().unwrap()],
@@ -329,13 +337,14 @@ async fn clients_behind_a_trusted_proxy_have_a_budget_each() {
 }
 
 #[tokio::test]
-async fn a_node_without_places_says_so_and_stays_healthy_to_look_at() {
+async fn a_node_without_free_places_is_unavailable_and_still_answers_the_health_routes() {
     let router = router_with(HttpSettings { requests_in_flight_max: 0, ..Default::default() });
     for (method, path) in route_table::documented("nightly-report").await {
         let answer = send(&router, request(&method, &path, &[], "")).await;
         if path.starts_with("/elections") {
             assert_eq!(answer.code(), "unavailable", "{method} {path}");
-            assert_eq!(answer.json()["details"], "too many requests at once", "{method} {path}");
+            let details = "this node has too many requests in flight; retry after retry_after_ms, or at another node";
+            assert_eq!(answer.json()["details"], details, "{method} {path}");
         } else {
             assert!(!String::from_utf8_lossy(&answer.body).contains("too many"), "{method} {path}");
         }
@@ -354,7 +363,7 @@ proptest! {
     #[test]
     fn no_body_is_a_server_error(body in prop::collection::vec(any::<u8>(), 0..200), action in 0..3usize) {
         let path = format!("{ROOM}/{}", ["campaign", "renew", "resign"][action]);
-        // A body that happens to be a valid request would reach the service.
+        // A valid request would reach the service.
         let valid = crate::wire::CampaignRequest::from_json(&body).is_ok();
         prop_assume!(!valid);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -378,7 +387,7 @@ impl std::io::Write for Captured {
 }
 
 #[tokio::test]
-async fn a_trace_names_the_route_and_the_request_id_and_nothing_that_the_client_sent() {
+async fn a_trace_event_names_the_route_and_the_request_id_and_nothing_that_the_client_sent() {
     let captured = Captured::default();
     let writer = captured.clone();
     let subscriber = tracing_subscriber::fmt()
@@ -387,8 +396,8 @@ async fn a_trace_names_the_route_and_the_request_id_and_nothing_that_the_client_
         .with_ansi(false)
         .finish();
     let guard = tracing::subscriber::set_default(subscriber);
-    // A place in the code that is first come by in another test's thread counts as one that nobody listens to, since
-    // tracing asks the listener of that thread. Once they have all been come by, it is asked again in this one.
+    // tracing decides once for each call site whether anybody listens, and asks the subscriber of the thread that gets
+    // there first. That can be another test's thread. So all call sites are reached first, and then asked again here.
     get_path("/elections/short").await;
     tracing::callsite::rebuild_interest_cache();
     let headers =

@@ -11,8 +11,8 @@ use super::outside::Outside;
 use crate::config::Config;
 use crate::consensus::{self, Consensus, ConsensusError, Founding, Parts};
 use crate::http::build_router;
-use crate::http::peers::{PeerContext, build_peer_router};
 use crate::peer::{ClusterSecret, Transport};
+use crate::peer_listener::{PeerContext, build_peer_router};
 use crate::raft_types::Node as NodeInfo;
 use crate::random::Random;
 use crate::service::RoomService;
@@ -72,7 +72,7 @@ impl Node {
     pub fn peer_router(&self) -> Router {
         build_peer_router(PeerContext {
             consensus: self.consensus.clone(),
-            service: self.service.clone(),
+            decider: self.service.decider().clone(),
             secret: self.secret.clone(),
             expected_names: self.founding.peers.keys().cloned().collect(),
         })

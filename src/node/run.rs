@@ -12,7 +12,7 @@ use super::open_files::OpenFiles;
 use super::outside::Outside;
 use crate::config::Config;
 use crate::consensus::Consensus;
-use crate::http::{ConnectionLimits, Serving};
+use crate::listen::{ConnectionLimits, Serving};
 
 /// When this node stops, another node has this long to become raft leader.
 const HAND_OVER_TIME: Duration = Duration::from_secs(2);

@@ -1,5 +1,6 @@
-//! Bytes that nobody wrote, as requests and as answers. See `codec::fuzz_tests`.
+//! Random bytes as requests and as answers. See `codec::fuzz_tests`.
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
@@ -18,7 +19,7 @@ fn requests() -> Vec<Vec<u8>> {
     .into()
 }
 
-/// What a reader takes, it takes again when it is written as a client of ours writes it.
+/// A request that is read can be written as the client library writes it, and read again.
 fn try_request<T: Serialize>(read: fn(&[u8]) -> Result<T, InvalidRequest>) {
     try_on(requests(), |body| match bounded(body.len(), || read(body)) {
         Ok(request) => {
@@ -31,13 +32,13 @@ fn try_request<T: Serialize>(read: fn(&[u8]) -> Result<T, InvalidRequest>) {
 }
 
 #[test]
-fn requests_are_read_or_refused() {
+fn requests_are_read_or_rejected() {
     try_request(CampaignRequest::from_json);
     try_request(RenewRequest::from_json);
     try_request(ResignRequest::from_json);
 }
 
-/// What the client library takes for an answer. Fields that it doesn't know are ones of a later version.
+/// The client library reads an answer with unknown fields, which a later version may send.
 fn try_answer<T: Serialize + DeserializeOwned>(answer: &serde_json::Value) {
     assert!(serde_json::from_value::<T>(answer.clone()).is_ok(), "{answer} is an answer");
     try_on(vec![answer.to_string().into_bytes()], |body| {
@@ -50,7 +51,7 @@ fn try_answer<T: Serialize + DeserializeOwned>(answer: &serde_json::Value) {
 }
 
 #[test]
-fn answers_are_read_or_refused() {
+fn answers_are_read_or_rejected() {
     let leader =
         json!({"candidate_id": "worker-a", "metadata": "m", "term": 1842, "expires_at": "2026-11-29T12:00:30.123Z"});
     let room = "nightly-report";

@@ -1,71 +1,69 @@
-//! What a node says about failures and about itself.
+//! Failures, and the state of a node, as JSON.
 
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "server")]
 use utoipa::ToSchema;
 
-/// What every failed request is answered with.
+/// The body of every error response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(ToSchema))]
 pub struct ErrorBody {
-    /// What happened, for people.
-    #[cfg_attr(feature = "server", schema(example = "Rate limit exceeded"))]
+    /// What happened, as a short text.
     pub error: String,
-    /// What happened, for programs. A text, so that a client can read an answer with a code newer than itself.
+    /// What happened, for programs. A later version may send a code that is not listed here.
     #[cfg_attr(feature = "server", schema(value_type = ErrorCode))]
     pub code: String,
-    /// More about it, for people.
+    /// The cause, and what to do about it, as a text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "server", schema(nullable = false, example = "600 campaigns a minute per node"))]
+    #[cfg_attr(feature = "server", schema(nullable = false))]
     pub details: Option<String>,
-    /// When it may be worth asking again; `Retry-After` is the same in whole seconds, rounded up.
+    /// Retry after this many milliseconds. The header `Retry-After` says the same in whole seconds, rounded up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "server", schema(nullable = false, example = 12000))]
+    #[cfg_attr(feature = "server", schema(nullable = false))]
     pub retry_after_ms: Option<u64>,
-    /// The same as the `X-Request-Id` header. The server's trace events carry it.
-    #[cfg_attr(feature = "server", schema(example = "req_5fZ0pS3bQmGdV8cN1xkT2w"))]
+    /// The same as the `X-Request-Id` header. The server's trace contains it.
     pub request_id: String,
 }
 
-/// The codes of the contract. Each has one HTTP status.
+/// The error codes. Each has one HTTP status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
-    /// 400: bad JSON, bad id, wrong type, too long, malformed token.
+    /// 400: the request is malformed; `details` names the field and its rule.
     InvalidInput,
-    /// 400: the TTL is outside 5 to 300.
+    /// 400: the TTL is out of range.
     InvalidTtl,
-    /// 401: access tokens are configured, and none came.
+    /// 401: this node requires an access token, and the request has none.
     AuthenticationRequired,
-    /// 401: access tokens are configured, and a wrong one came.
+    /// 401: this node does not accept the request's access token.
     AuthenticationFailed,
-    /// 403: elections are switched off here.
+    /// 403: elections are switched off at this node.
     Forbidden,
-    /// 404: the token isn't the current lease's: expired, resigned, superseded or never issued.
+    /// 404: the leader token does not belong to the current lease. The caller no longer leads.
     LeaseNotCurrent,
-    /// 404: no such route.
+    /// 404: there is no such route.
     NotFound,
-    /// 405: `Allow` says what the route does allow.
+    /// 405: the header `Allow` lists the methods of the route.
     MethodNotAllowed,
-    /// 409: live leases are at the configured maximum.
+    /// 409: the cluster has as many live leases as its operator allows.
     CapacityExceeded,
-    /// 413: the body is over the limit.
+    /// 413: the body is larger than this node accepts.
     PayloadTooLarge,
-    /// 415: the body is not JSON.
+    /// 415: the `Content-Type` is not JSON.
     UnsupportedMediaType,
-    /// 429: `Retry-After` says when to come back.
+    /// 429: the client has used up a limit; `Retry-After` says when to retry.
     RateLimited,
-    /// 500: a bug; the cause is in the server's trace under the request id.
+    /// 500: a bug. The cause is in the server's trace, with the request id.
     InternalError,
-    /// 503: nothing was changed, and nothing will be.
+    /// 503: this node cannot decide the request now. Nothing was changed, and nothing will be.
     Unavailable,
-    /// 503: the command may or may not have been committed.
+    /// 503: the change may or may not have been made.
     OutcomeUnknown,
 }
 
 impl ErrorCode {
-    /// The text of the contract.
+    /// The code as the JSON has it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::InvalidInput => "invalid_input",
@@ -86,7 +84,7 @@ impl ErrorCode {
         }
     }
 
-    /// The HTTP status that goes with it.
+    /// The HTTP status of this code.
     pub const fn status(self) -> u16 {
         match self {
             Self::InvalidInput | Self::InvalidTtl => 400,
@@ -104,16 +102,16 @@ impl ErrorCode {
     }
 }
 
-/// The `status` of [`Health`].
+/// The `status` of `Health`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum HealthStatus {
-    /// All is well.
+    /// The node is healthy.
     Ok,
 }
 
-/// All is well. A node for which it isn't answers 503 with an [`ErrorBody`].
+/// The node is healthy. Otherwise it answers 503 with an `ErrorBody`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(ToSchema))]
 pub struct Health {
@@ -121,72 +119,61 @@ pub struct Health {
     pub status: HealthStatus,
 }
 
-/// What a node is among the members of its cluster.
+/// The part of a node in its Raft cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RaftRole {
-    /// It orders the commands.
+    /// It decides the order of all changes.
     RaftLeader,
-    /// It follows.
+    /// It stores what the raft leader sends, and votes.
     RaftFollower,
     /// It tries to become raft leader.
     RaftCandidate,
-    /// It follows, and has no vote.
+    /// It stores what the raft leader sends, without a vote.
     RaftLearner,
 }
 
-/// How a node and its cluster stand.
+/// The state of a node and of its cluster, as this node sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(ToSchema))]
 pub struct NodeReport {
-    /// Version of the program.
-    #[cfg_attr(feature = "server", schema(example = "0.1.0"))]
+    /// The version of the program.
     pub version: String,
-    /// The node's label.
-    #[cfg_attr(feature = "server", schema(example = "node-1"))]
+    /// The node's name, from its settings.
     pub name: String,
-    /// The node's id.
-    #[cfg_attr(feature = "server", schema(example = 1))]
+    /// The node's id, which it made up when it was empty.
     pub node_id: u64,
-    /// The cluster, once it is founded.
+    /// The cluster's id. Null until the cluster is founded.
     #[cfg_attr(feature = "server", schema(required = true))]
     pub cluster_id: Option<String>,
-    /// What the node is.
+    /// The node's part in the Raft cluster.
     #[cfg_attr(feature = "server", schema(value_type = RaftRole))]
     pub role: String,
-    /// The name of the node that this one believes is raft leader.
-    #[cfg_attr(feature = "server", schema(required = true, example = "node-1"))]
+    /// The name of the node that this node believes to be raft leader. Null if it knows none.
+    #[cfg_attr(feature = "server", schema(required = true))]
     pub raft_leader: Option<String>,
-    /// The node's raft term.
-    #[cfg_attr(feature = "server", schema(example = 3))]
+    /// The raft term that the node is in.
     pub raft_term: u64,
-    /// Index of the last entry in the log here.
-    #[cfg_attr(feature = "server", schema(example = 4711))]
+    /// The index of the last entry in this node's raft log.
     pub last_log_index: u64,
-    /// Index of the last entry known to be committed.
-    #[cfg_attr(feature = "server", schema(example = 4711))]
+    /// The index of the last entry that this node knows to be committed.
     pub committed_index: u64,
-    /// Index of the last entry applied here.
-    #[cfg_attr(feature = "server", schema(example = 4711))]
+    /// The index of the last entry that this node has applied.
     pub applied_index: u64,
-    /// Digest of the replicated state as of `applied_index`: equal on all nodes at equal index.
-    #[cfg_attr(feature = "server", schema(example = "6f1ed002ab5595859014ebf0951522d9"))]
+    /// A checksum of the rooms at `applied_index`. Nodes with an equal index have equal digests.
     pub state_digest: String,
-    /// Leases that live here as of `applied_index`.
-    #[cfg_attr(feature = "server", schema(example = 12))]
+    /// The number of live leases at `applied_index`.
     pub live_leases: u64,
-    /// Entries written to the log here since the start.
-    #[cfg_attr(feature = "server", schema(example = 4711))]
+    /// The number of entries that this node has written to its raft log since it started.
     pub log_entries_written: u64,
-    /// Flushes of the log to the disk since the start; many entries share one under load.
-    #[cfg_attr(feature = "server", schema(example = 512))]
+    /// The number of flushes of the raft log since the node started. Under load, many entries share one flush.
     pub log_flushes: u64,
     /// The members of the cluster.
     pub members: Vec<Member>,
     /// Whether this node can serve a linearizable request now.
     pub ready: bool,
-    /// Why it can't; left out if it can.
+    /// Why it cannot. Left out if it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "server", schema(nullable = false))]
     pub reason: Option<String>,
@@ -196,18 +183,17 @@ pub struct NodeReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(ToSchema))]
 pub struct Member {
-    /// Its label.
-    #[cfg_attr(feature = "server", schema(example = "node-1"))]
+    /// Its name.
     pub name: String,
     /// Its id.
-    #[cfg_attr(feature = "server", schema(example = 1))]
     pub node_id: u64,
-    /// URL of its client listener.
-    #[cfg_attr(feature = "server", schema(example = "http://10.0.0.1:7400"))]
+    /// The URL of its client listener.
     pub url: String,
-    /// `host:port` of its peer listener.
-    #[cfg_attr(feature = "server", schema(example = "10.0.0.1:7401"))]
+    /// The `host:port` of its peer listener.
     pub peer: String,
-    /// Whether it votes.
+    /// Whether it has a vote in Raft.
     pub voter: bool,
 }
+
+#[cfg(test)]
+mod tests;

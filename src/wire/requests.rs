@@ -1,7 +1,6 @@
-//! What clients ask.
+//! The request bodies.
 //!
-//! Requests are read field by field and not by serde's derive: its messages quote what they found, and what they
-//! found may be somebody's secret.
+//! They are read field by field, because the error messages of serde's derive quote the input, which can hold a secret.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,40 +13,31 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use zeroize::Zeroizing;
 
-use super::LeaderToken;
+use super::leader_token::LeaderToken;
 use crate::domain::{ContenderId, InvalidId, LeaseDuration, Metadata};
 
-/// The longest that a campaign can ask to wait.
+/// The longest wait that a campaign can ask for, in seconds. The OpenAPI attribute below repeats it.
 pub const WAIT_SECONDS_MAX: u8 = 60;
 
-/// A wish to lead. Fields that are not listed are ignored.
+/// A candidate wants to lead. Unknown fields are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "server", derive(ToSchema))]
 pub struct CampaignRequest {
-    /// Who wants to lead.
-    #[cfg_attr(feature = "server", schema(value_type = String, min_length = 1, max_length = 64,
-        pattern = "^[A-Za-z0-9._:@-]{1,64}$", example = "worker-a"))]
+    /// The candidate's name.
     pub candidate_id: ContenderId,
     /// How long the lease lasts without a renewal.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "server", schema(value_type = Option<u16>, minimum = 5, maximum = 300, default = 30,
-        example = 30))]
     pub ttl_seconds: Option<LeaseDuration>,
-    /// What everybody shall see beside the name: at most 1,024 characters and 4,096 bytes of UTF-8.
+    /// A note that everybody can read beside the name.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "server", schema(value_type = Option<String>, max_length = 1024,
-        example = "https://worker-a.internal:8443"))]
     pub metadata: Option<Metadata>,
-    /// Hold the request until this candidate wins or so many seconds are over.
+    /// How long the server may wait for the room before it answers that another candidate leads.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "server", schema(minimum = 0, maximum = 60, default = 0, example = 0))]
+    #[cfg_attr(feature = "server", schema(maximum = 60, default = 0))]
     pub wait_seconds: Option<u8>,
 }
 
 impl CampaignRequest {
-    /// How long the lease lasts if the caller doesn't say.
-    const TTL_SECONDS_DEFAULT: u64 = 30;
-
     /// Reads a request body.
     pub fn from_json(body: &[u8]) -> Result<Self, InvalidRequest> {
         let mut fields = Fields::read(body)?;
@@ -59,11 +49,9 @@ impl CampaignRequest {
         })
     }
 
-    /// The TTL that was asked for, or the default.
+    /// The requested duration of the lease, or the default.
     pub fn lease_duration(&self) -> LeaseDuration {
-        self.ttl_seconds.unwrap_or_else(|| {
-            LeaseDuration::from_secs(Self::TTL_SECONDS_DEFAULT).expect("the default TTL is within the limits")
-        })
+        self.ttl_seconds.unwrap_or(LeaseDuration::DEFAULT)
     }
 
     /// How long to wait for a room that somebody holds.
@@ -72,20 +60,17 @@ impl CampaignRequest {
     }
 }
 
-/// A leader's wish to go on. Fields that are not listed are ignored.
+/// A leader wants to keep its lease. Unknown fields are ignored.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "server", derive(ToSchema))]
 pub struct RenewRequest {
-    /// The proof of being the leader.
+    /// The proof that the caller leads.
     pub leader_token: LeaderToken,
-    /// A new TTL; without it the lease keeps its own.
+    /// A new TTL. Without it, the lease keeps its TTL.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "server", schema(value_type = Option<u16>, minimum = 5, maximum = 300, example = 30))]
     pub ttl_seconds: Option<LeaseDuration>,
-    /// New metadata; without it the lease keeps its own.
+    /// New metadata. Without it, the lease keeps its metadata.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "server", schema(value_type = Option<String>, max_length = 1024,
-        example = "https://worker-a.internal:8443"))]
     pub metadata: Option<Metadata>,
 }
 
@@ -101,11 +86,11 @@ impl RenewRequest {
     }
 }
 
-/// A leader's wish to step down. Fields that are not listed are ignored.
+/// A leader wants to stop leading. Unknown fields are ignored.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "server", derive(ToSchema))]
 pub struct ResignRequest {
-    /// The proof of being the leader.
+    /// The proof that the caller leads.
     pub leader_token: LeaderToken,
 }
 
@@ -116,13 +101,13 @@ impl ResignRequest {
     }
 }
 
-/// What is wrong with a request. The texts name fields and rules, and never quote the request.
+/// What is wrong with a request. The texts never quote the request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidRequest {
-    /// The TTL is a whole number, but not one of those allowed.
-    #[error("ttl_seconds must be 5 to 300")]
+    /// The TTL is a whole number, and out of range.
+    #[error("ttl_seconds must be {} to {}", LeaseDuration::SECONDS_MIN, LeaseDuration::SECONDS_MAX)]
     Ttl,
-    /// Everything else.
+    /// Any other fault. The text names the field and its rule.
     #[error("{0}")]
     Input(String),
 }
@@ -133,11 +118,11 @@ impl From<InvalidId> for InvalidRequest {
     }
 }
 
-/// The fields of a request body. A field that is `null` counts as left out.
+/// The fields of a request body. A field that is `null` counts as absent.
 struct Fields {
     values: Map<String, Value>,
-    /// What one reader takes by its first value and another by its last, so that two of them on the way could take one
-    /// request for two different ones.
+    /// Fields that occur twice. JSON readers differ in whether the first or the last value counts, so a proxy could
+    /// understand such a request differently from this server.
     given_twice: BTreeSet<String>,
 }
 
@@ -170,13 +155,13 @@ impl<'de> Deserialize<'de> for Fields {
 impl Fields {
     fn read(body: &[u8]) -> Result<Self, InvalidRequest> {
         if body.is_empty() {
-            return Err(input("the body must be a JSON object, and is empty"));
+            return Err(input("the body is empty; send a JSON object"));
         }
         match serde_json::from_slice(body) {
             Ok(fields) => Ok(fields),
-            Err(error) if error.is_data() => Err(input("the body must be a JSON object")),
+            Err(error) if error.is_data() => Err(input("the body must be a JSON object, in braces")),
             Err(error) => Err(InvalidRequest::Input(format!(
-                "the body must be a JSON object; it stops being JSON at line {}, column {}",
+                "the body is not valid JSON; the first error is at line {}, column {}",
                 error.line(),
                 error.column()
             ))),
@@ -185,7 +170,7 @@ impl Fields {
 
     fn take(&mut self, name: &str) -> Result<Option<Value>, InvalidRequest> {
         if self.given_twice.contains(name) {
-            return Err(InvalidRequest::Input(format!("{name} must be given once")));
+            return Err(InvalidRequest::Input(format!("{name} must be given only once")));
         }
         Ok(self.values.remove(name).filter(|value| !value.is_null()))
     }
@@ -202,15 +187,15 @@ impl Fields {
         self.text(name)?.ok_or_else(|| InvalidRequest::Input(format!("{name} is required")))
     }
 
-    /// A whole number, however it is written: `30`, `30.0` and `3e1` are the same in JSON. One that is too big
-    /// for its type stays too big.
+    /// A whole number in any notation: `30`, `30.0` and `3e1` are equal in JSON. A number that is too large for `i64`
+    /// becomes the largest one, which every limit excludes.
     fn whole_number(&mut self, name: &str) -> Result<Option<i64>, InvalidRequest> {
         let Some(value) = self.take(name)? else {
             return Ok(None);
         };
         let whole = match (value.as_i64(), value.as_f64()) {
             (Some(whole), _) => Some(whole),
-            // `as` saturates.
+            // `as` saturates at the ends of `i64`.
             (None, Some(float)) if float.fract() == 0.0 => Some(float as i64),
             _ => None,
         };
@@ -230,7 +215,7 @@ impl Fields {
             return Ok(None);
         };
         let seconds = u8::try_from(seconds).ok().filter(|seconds| *seconds <= WAIT_SECONDS_MAX);
-        seconds.map(Some).ok_or_else(|| input("wait_seconds must be 0 to 60"))
+        seconds.map(Some).ok_or_else(|| InvalidRequest::Input(format!("wait_seconds must be 0 to {WAIT_SECONDS_MAX}")))
     }
 
     fn metadata(&mut self) -> Result<Option<Metadata>, InvalidRequest> {

@@ -184,10 +184,13 @@ async fn a_client_at_its_limit_of_streams_gets_another_when_one_ends() {
         streams.push(watch("192.0.2.1").await);
         assert_eq!(streams.last().unwrap().status(), 200);
     }
-    assert_eq!(refused("192.0.2.1").await, "3 watch streams a client per node");
+    assert_eq!(
+        refused("192.0.2.1").await,
+        "this node allows each client 3 watch streams; close one, or watch at another node"
+    );
     streams.push(watch("192.0.2.2").await);
     assert_eq!(streams.last().unwrap().status(), 200);
-    assert_eq!(refused("192.0.2.3").await, "4 watch streams per node");
+    assert_eq!(refused("192.0.2.3").await, "this node allows 4 watch streams in all; watch at another node");
     streams.remove(0);
     eventually("the place of the stream that ended is free", || async {
         (watch("192.0.2.1").await.status() == 200).then_some(())

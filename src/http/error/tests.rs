@@ -27,14 +27,14 @@ async fn each_failure_of_the_service_has_its_status_and_code() {
 }
 
 #[tokio::test]
-async fn a_wait_is_rounded_up_so_that_nobody_comes_too_early() {
+async fn a_wait_is_rounded_up_so_that_no_client_retries_too_early() {
     let retry_after = Duration::from_nanos(1);
     let (response, body) = written(HttpError::OverLimit { limit: "one".to_owned(), retry_after }).await;
     assert_eq!((body.retry_after_ms, response.headers()["retry-after"].to_str().unwrap()), (Some(1), "1"));
 }
 
 #[tokio::test]
-async fn headers_that_are_there_already_stay_but_those_of_the_empty_body_go() {
+async fn earlier_headers_stay_except_those_of_the_empty_body() {
     let mut response = HttpError::NoSuchMethod.into_response();
     response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
     response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));

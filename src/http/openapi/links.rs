@@ -1,10 +1,10 @@
-//! Which values of an answer the next call takes: what a program that reads the document can go on with.
+//! Links: which values of a response go into the next request. Programs that read the document follow them.
 
 use serde_json::json;
 use utoipa::openapi::link::Link;
 use utoipa::openapi::{OpenApi, RefOr};
 
-/// Adds a link from each answer that holds a room or a token to the operations that take it.
+/// Adds a link from each response with a room or a token to the operations that take it.
 pub fn add_links(document: &mut OpenApi) {
     let responses = document.paths.paths.values_mut().filter_map(|item| item.post.as_mut()).flat_map(|operation| {
         let id = operation.operation_id.clone().unwrap_or_default();
@@ -25,7 +25,7 @@ pub fn add_links(document: &mut OpenApi) {
     }
 }
 
-/// What goes from an answer into the next request.
+/// What goes from a response into the next request.
 enum Carries {
     Room,
     RoomAndToken,
@@ -35,10 +35,10 @@ impl Carries {
     fn link_to(&self, target: &str) -> Link {
         let link = Link::builder().operation_id(target).parameter("election_id", "$response.body#/election_id");
         match self {
-            Self::Room => link.description("The room that this answer names.").build(),
+            Self::Room => link.description("The room in this response.").build(),
             Self::RoomAndToken => link
                 .request_body(Some(json!({"leader_token": "$response.body#/leader_token"})))
-                .description("The lease that this answer has the token of, if it has one.")
+                .description("The lease whose token is in this response, if it has one.")
                 .build(),
         }
     }

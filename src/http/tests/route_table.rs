@@ -1,4 +1,4 @@
-//! All routes at once: each is documented, has its access class, and answers to its own methods only.
+//! All routes: each is documented, checks access as it should, and answers only to its own methods.
 
 use super::*;
 use crate::service::LeaseSecret;
@@ -16,7 +16,7 @@ pub async fn documented(room: &str) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn each_route_has_its_access_class() {
+async fn every_election_route_requires_an_access_token_and_the_others_do_not() {
     let router = router_with(HttpSettings {
         access_tokens: vec!["first-token".into(), "second-token".into(), "".into()],
         ..Default::default()
@@ -55,7 +55,7 @@ async fn each_route_has_its_access_class() {
 }
 
 #[tokio::test]
-async fn elections_that_are_switched_off_are_forbidden() {
+async fn election_routes_are_forbidden_if_elections_are_switched_off() {
     let router = router_with(HttpSettings { elections_enabled: false, ..Default::default() });
     for (method, path) in documented("short").await {
         let answer = send(&router, request(&method, &path, &[], "")).await;
@@ -64,7 +64,7 @@ async fn elections_that_are_switched_off_are_forbidden() {
 }
 
 #[tokio::test]
-async fn what_is_documented_is_routed_and_nothing_else_is() {
+async fn the_documented_routes_are_the_served_routes() {
     let documented = documented("short").await;
     assert_eq!(documented.len(), 11);
     let router = router();
@@ -88,7 +88,10 @@ async fn the_document_is_complete() {
     let text = document.to_string();
     for reference in text.split("\"$ref\":\"#/components/schemas/").skip(1) {
         let name = reference.split('"').next().unwrap();
-        assert!(document["components"]["schemas"].get(name).is_some(), "{name} is referred to and missing");
+        assert!(
+            document["components"]["schemas"].get(name).is_some(),
+            "{name} is missing, and the document refers to it"
+        );
     }
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
@@ -106,12 +109,14 @@ async fn the_document_is_complete() {
     let statuses: Vec<_> = campaign["responses"].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(statuses, ["200", "400", "401", "403", "409", "413", "415", "429", "500", "503"]);
     assert!(campaign["parameters"].to_string().contains("Idempotency-Key"));
-    let term = &document["components"]["schemas"]["Leader"]["properties"]["term"];
+    let schemas = &document["components"]["schemas"];
+    assert_eq!(schemas["Leader"]["properties"]["term"]["$ref"], "#/components/schemas/Term");
+    let term = &schemas["Term"];
     assert_eq!((&term["minimum"], &term["maximum"]), (&json!(1), &json!((1u64 << 53) - 1)));
 }
 
 #[tokio::test]
-async fn the_document_describes_exactly_the_tokens_that_are_taken() {
+async fn the_document_describes_exactly_the_tokens_that_are_accepted() {
     let document = get_path("/openapi.json").await.json();
     let pattern = document["components"]["schemas"]["LeaderToken"]["pattern"].as_str().unwrap();
     let last = pattern.strip_prefix("^[A-Za-z0-9_-]{42}[").and_then(|rest| rest.strip_suffix("]$")).unwrap();
@@ -122,7 +127,7 @@ async fn the_document_describes_exactly_the_tokens_that_are_taken() {
 }
 
 #[tokio::test]
-async fn each_link_leads_to_an_operation_that_takes_what_it_carries() {
+async fn each_link_leads_to_an_operation_that_takes_its_values() {
     let document = get_path("/openapi.json").await.json();
     let operations: Vec<_> =
         document["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap().values()).collect();
@@ -151,7 +156,7 @@ async fn each_link_leads_to_an_operation_that_takes_what_it_carries() {
 }
 
 #[tokio::test]
-async fn the_schema_of_a_stream_is_that_of_an_event_with_our_json_in_it() {
+async fn the_schema_of_a_stream_is_one_event_with_our_json_in_it() {
     let document = get_path("/openapi.json").await.json();
     let answer = &document["paths"]["/elections/{election_id}/watch"]["get"]["responses"]["200"];
     let schema = &answer["content"]["text/event-stream"]["schema"];

@@ -1,4 +1,4 @@
-//! Over a real connection: what only shows on the wire.
+//! Requests over a real connection, for faults that only show in the bytes.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -6,7 +6,7 @@ use tokio::task::JoinHandle;
 
 use super::*;
 
-/// Sends bytes to a new server, and gives all that comes back until it closes the connection.
+/// Sends bytes to a new server, and gives everything that it sends back until it closes the connection.
 async fn talk(bytes: &[u8]) -> String {
     let (address, server) = serve(service(), HttpSettings::default()).await;
     let mut stream = call([127, 0, 0, 1], address).await;
@@ -16,7 +16,7 @@ async fn talk(bytes: &[u8]) -> String {
     answer
 }
 
-/// A new server on an address of its own.
+/// A new server on a free port.
 async fn serve(service: RoomService, settings: HttpSettings) -> (SocketAddr, JoinHandle<std::io::Result<()>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -31,10 +31,10 @@ async fn call(from: [u8; 4], to: SocketAddr) -> TcpStream {
     socket.connect(to).await.unwrap()
 }
 
-/// All that comes until the connection is closed.
+/// Everything that arrives until the connection is closed.
 async fn rest(stream: &mut TcpStream) -> String {
     let mut answer = Vec::new();
-    // A server that closes with bytes unread resets the connection; what it said before still counts.
+    // A server that closes with unread bytes resets the connection. What arrived before that still counts.
     let _ = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut answer)).await.unwrap();
     String::from_utf8(answer).unwrap()
 }
@@ -44,7 +44,7 @@ fn statuses(answer: &str) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn errors_are_framed_so_that_the_connection_can_go_on() {
+async fn a_connection_can_be_used_after_an_error() {
     let answer = talk(
         b"GET /nothing HTTP/1.1\r\nhost: a\r\n\r\n\
           HEAD /elections/short HTTP/1.1\r\nhost: a\r\n\r\n\
@@ -70,13 +70,13 @@ async fn a_chunked_body_over_the_limit_is_too_large() {
 }
 
 #[tokio::test]
-async fn headers_without_end_are_refused() {
-    // This one is answered by hyper, before any route: it has a status, but no body and no request id.
+async fn a_head_over_the_limit_is_answered_with_431() {
+    // hyper answers this request before any route: with a status, and without a body or a request id.
     let answer = talk(format!("GET / HTTP/1.1\r\nhost: a\r\nx: {}\r\n\r\n", "x".repeat(1 << 20)).as_bytes()).await;
     assert_eq!(statuses(&answer), ["431"], "{answer}");
 }
 
-/// A request whose body may be on its way still; the server is to say when it waits for it.
+/// The head of a request. It asks the server to say when it waits for the body.
 fn post_head(path: &str, content_length: usize) -> String {
     format!(
         "POST {path} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\nconnection: close\r\n\
@@ -84,7 +84,7 @@ fn post_head(path: &str, content_length: usize) -> String {
     )
 }
 
-/// Sends a whole request, and gives the status and the body of its answer.
+/// Sends a whole request, and gives the status and the body of the response.
 async fn ask(from: [u8; 4], to: SocketAddr, path: &str, body: Value) -> (String, Value) {
     let body = body.to_string();
     let mut stream = call(from, to).await;
@@ -95,7 +95,7 @@ async fn ask(from: [u8; 4], to: SocketAddr, path: &str, body: Value) -> (String,
 }
 
 #[tokio::test]
-async fn requests_without_their_bodies_keep_no_holder_from_renewing() {
+async fn requests_whose_bodies_never_arrive_keep_no_holder_from_renewing() {
     let (service, _folder) = founded_service();
     let body_deadline = Duration::from_secs(3);
     let settings = HttpSettings { requests_in_flight_max: 4, body_deadline, ..Default::default() };

@@ -5,7 +5,7 @@ use tokio::time::Instant;
 
 use super::*;
 
-/// All pieces of a stream, each with the time at which it came.
+/// All pieces of a stream, each with its time of arrival.
 async fn pieces_of_a_stream(settings: HttpSettings) -> Vec<(Duration, String)> {
     let (service, _folder) = founded_service();
     let router = build_router(service, settings, Arc::new(SystemRandom));
@@ -23,7 +23,7 @@ async fn pieces_of_a_stream(settings: HttpSettings) -> Vec<(Duration, String)> {
 }
 
 #[tokio::test]
-async fn a_quiet_stream_says_now_and_then_that_it_lives_and_ends_when_its_time_is_over() {
+async fn a_quiet_stream_sends_comments_and_ends_after_its_duration() {
     let (stream_keep_alive, stream_duration) = (Duration::from_millis(200), Duration::from_secs(2));
     let pieces = pieces_of_a_stream(HttpSettings { stream_keep_alive, stream_duration, ..Default::default() }).await;
     let ((_, event), rest) = pieces.split_first().unwrap();
@@ -34,12 +34,12 @@ async fn a_quiet_stream_says_now_and_then_that_it_lives_and_ends_when_its_time_i
         assert_eq!(comment, ":\n\n");
         assert!(*came_at >= stream_keep_alive * number, "comment {number} at {came_at:?}");
     }
-    // Ten at most; fewer where the machine is busy.
+    // Ten at most, and fewer on a busy machine.
     assert!((3..=10).contains(&comments.len()), "{pieces:?}");
 }
 
 #[test]
-fn the_times_of_a_stream_are_those_of_the_contract() {
+fn the_default_times_of_a_stream_are_those_of_the_contract() {
     let HttpSettings { stream_keep_alive, stream_duration, .. } = HttpSettings::default();
     assert_eq!((stream_keep_alive, stream_duration), (Duration::from_secs(15), Duration::from_secs(900)));
 }

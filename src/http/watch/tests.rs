@@ -4,7 +4,7 @@ use super::*;
 use crate::domain::LogTime;
 
 #[tokio::test]
-async fn an_event_is_written_as_the_contract_writes_it() {
+async fn an_event_has_the_format_of_the_contract() {
     let view = RoomView { lease: None, log_time: LogTime(7), wall_anchor: None };
     let event = event(&RoomId::new("nightly-report").unwrap(), &view);
     let response = Sse::new(futures::stream::iter([Ok::<_, Infallible>(event)])).into_response();

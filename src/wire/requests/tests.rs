@@ -19,20 +19,20 @@ fn is_input(error: &InvalidRequest) -> bool {
 #[test]
 fn a_campaign_needs_only_a_candidate() {
     let request = campaign(json!({"candidate_id": "worker-a", "unknown": [1, {"deep": null}]})).unwrap();
-    assert_eq!(request.lease_duration(), LeaseDuration::from_secs(30).unwrap());
+    assert_eq!(request.lease_duration(), LeaseDuration::DEFAULT);
     assert_eq!((request.metadata.clone(), request.wait()), (None, Duration::ZERO));
     assert_eq!(serde_json::to_value(request).unwrap(), json!({"candidate_id": "worker-a"}));
 }
 
 #[test]
-fn what_a_client_writes_is_what_the_server_reads() {
+fn the_server_reads_what_a_client_writes() {
     let body = json!({"candidate_id": "a", "ttl_seconds": 5, "metadata": "ü\n", "wait_seconds": 60});
     let request = campaign(body.clone()).unwrap();
     assert_eq!(serde_json::to_value(&request).unwrap(), body);
 }
 
 #[test]
-fn a_whole_ttl_outside_the_limits_has_its_own_code() {
+fn a_whole_ttl_out_of_range_has_its_own_code() {
     for good in ["5", "300", "30.0", "3e1", "null"] {
         assert!(ttl(good).is_ok(), "{good}");
     }
@@ -45,14 +45,14 @@ fn a_whole_ttl_outside_the_limits_has_its_own_code() {
 }
 
 #[test]
-fn waiting_is_limited() {
+fn a_wait_out_of_range_is_invalid_input() {
     for bad in [json!(61), json!(-1), json!(1.5), json!("1"), json!(1e300)] {
         assert!(is_input(&campaign(json!({"candidate_id": "a", "wait_seconds": bad})).unwrap_err()), "{bad}");
     }
 }
 
 #[test]
-fn a_body_that_is_no_object_is_refused() {
+fn a_body_that_is_not_an_object_is_invalid_input() {
     for bad in [
         "",
         " ",
@@ -73,21 +73,21 @@ fn a_body_that_is_no_object_is_refused() {
 }
 
 #[test]
-fn a_field_of_ours_must_be_given_once() {
+fn a_known_field_must_be_given_only_once() {
     let token = "A".repeat(43);
     for (name, value) in
         [("candidate_id", "\"a\""), ("ttl_seconds", "30"), ("metadata", "\"m\""), ("wait_seconds", "null")]
     {
         let body = format!("{{\"candidate_id\":\"a\",\"{name}\":{value},\"{name}\":{value}}}");
-        let expected = InvalidRequest::Input(format!("{name} must be given once"));
+        let expected = InvalidRequest::Input(format!("{name} must be given only once"));
         assert_eq!(CampaignRequest::from_json(body.as_bytes()).unwrap_err(), expected);
     }
     let twice = format!("{{\"leader_token\":\"{token}\",\"leader_token\":\"{token}\"}}");
-    let expected = InvalidRequest::Input("leader_token must be given once".to_owned());
+    let expected = InvalidRequest::Input("leader_token must be given only once".to_owned());
     assert_eq!(RenewRequest::from_json(twice.as_bytes()).unwrap_err(), expected);
     assert_eq!(ResignRequest::from_json(twice.as_bytes()).unwrap_err(), expected);
     let unlisted = br#"{"candidate_id":"a","x":1,"x":2,"y":{"candidate_id":1,"candidate_id":2}}"#;
-    assert!(CampaignRequest::from_json(unlisted).is_ok(), "what is ignored may be there as often as it likes");
+    assert!(CampaignRequest::from_json(unlisted).is_ok(), "an unknown field may occur twice");
 }
 
 #[test]

@@ -1,48 +1,46 @@
-//! Accepts connections, as many as there is room for.
+//! Accepts connections within limits.
 //!
-//! Each connection takes an open file, and the storage needs some too: without a limit here, whoever opens enough
-//! connections has the next write to the disk fail, and with it the node.
+//! Each connection takes an open file, and the storage needs open files too. Without a limit, a caller with enough
+//! connections could make the next write to the disk fail, and the node stop.
 //!
-//! - When all places are taken, no more are accepted. The kernel keeps the next ones waiting in the listener's
-//!   backlog, so that a short rush is late and nothing else; once the backlog is full as well, connecting times out,
-//!   and a load balancer or a client knows that it has asked for nothing and may go elsewhere. To accept and close
-//!   would leave it with a request that was sent and not answered.
-//! - Who has its share of them already is closed at once, without a word: it must not wait in front of others. A
-//!   trusted proxy has no share, since it is many clients.
+//! - When all places are taken, the node accepts no more connections. The next ones wait in the kernel's backlog, so a
+//!   short rush is only late. When the backlog is full as well, connecting times out. The client then knows that
+//!   nothing was sent, and can try another node. If the node accepted and closed, the client could have sent a request
+//!   already.
+//! - A connection from an address that has its share already is closed at once, because it must not wait in front of
+//!   others. A trusted proxy has no share of its own, because it stands for many clients.
 //!
-//! A place doesn't stay taken for nothing: see the time limits in `serve`.
+//! The time limits in `serve` keep idle connections from holding their places.
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use axum::extract::connect_info::Connected;
 use axum_server::{AddrListener, Address};
 use ipnet::IpNet;
-use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::Instant;
 
-use super::client_address::ClientKey;
+use super::client_key::ClientKey;
+use super::once_per_minute::OncePerMinute;
 use super::shares::{Share, Shares};
 
 /// How many connections a listener may have.
 #[derive(Debug, Clone)]
 pub struct ConnectionLimits {
-    /// Open at a time.
+    /// The most connections that may be open at a time.
     pub max: usize,
-    /// Of these, from one address.
+    /// The most of these that one address may have.
     pub per_address_max: usize,
-    /// Those that may have all of them.
+    /// Networks whose addresses have no limit of their own.
     pub trusted_proxies: Vec<IpNet>,
 }
 
-/// A listener that keeps to limits.
+/// A listener that accepts connections within its limits.
 pub struct LimitedListener {
     listener: TcpListener,
     limits: ConnectionLimits,
@@ -53,7 +51,7 @@ pub struct LimitedListener {
 }
 
 impl LimitedListener {
-    /// A listener without connections yet.
+    /// A listener with all places free.
     pub fn new(listener: TcpListener, limits: ConnectionLimits) -> Self {
         let places = Arc::new(Semaphore::new(limits.max.min(Semaphore::MAX_PERMITS)));
         let shares = Shares::new(limits.per_address_max);
@@ -63,12 +61,16 @@ impl LimitedListener {
     async fn place(&self) -> OwnedSemaphorePermit {
         if self.places.available_permits() == 0 && self.full.is_due() {
             let (max, listener) = (self.limits.max, self.listener.local_addr().ok());
-            tracing::warn!(max, ?listener, "all connections are taken; new ones wait until one ends");
+            tracing::warn!(
+                max,
+                ?listener,
+                "all connections are taken; new ones wait until one ends (a higher limit of open files allows more)"
+            );
         }
         self.places.clone().acquire_owned().await.expect("the places are never closed")
     }
 
-    /// What is counted for who calls from this address; nothing for a trusted proxy.
+    /// Counts a connection for its address. A trusted proxy is not counted.
     fn share(&self, peer: SocketAddr) -> Result<Option<Share>, NoShareLeft> {
         let address = peer.ip().to_canonical();
         if self.limits.trusted_proxies.iter().any(|network| network.contains(&address)) {
@@ -77,18 +79,18 @@ impl LimitedListener {
         let share = self.shares.take(ClientKey::of(address));
         if share.is_none() && self.greedy.is_due() {
             let max = self.limits.per_address_max;
-            tracing::warn!(%address, max, "an address has its share of the connections; more of its own are closed");
+            tracing::warn!(%address, max, "an address has its share of the connections; its further ones are closed");
         }
         share.map(Some).ok_or(NoShareLeft)
     }
 }
 
-/// This address has as many connections as it may.
+/// The address has as many connections as it may have.
 struct NoShareLeft;
 
 impl AddrListener<Connection, PeerAddress> for LimitedListener {
     async fn bind_to(_: PeerAddress) -> io::Result<Self> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, "a listener is bound before it gets its limits"))
+        Err(io::Error::new(io::ErrorKind::Unsupported, "this listener takes a socket that is already bound"))
     }
 
     async fn accept_stream(&self) -> io::Result<(Connection, PeerAddress)> {
@@ -96,7 +98,7 @@ impl AddrListener<Connection, PeerAddress> for LimitedListener {
         loop {
             let (stream, peer) = self.listener.accept().await?;
             if let Ok(share) = self.share(peer) {
-                // One that is gone already is noticed at its first read.
+                // If the caller has gone already, the first read will show it.
                 let _ = stream.set_nodelay(true);
                 return Ok((Connection { stream, _place: place, _share: share }, PeerAddress(peer)));
             }
@@ -108,7 +110,7 @@ impl AddrListener<Connection, PeerAddress> for LimitedListener {
     }
 }
 
-/// Where a connection comes from.
+/// The address that a connection comes from.
 #[derive(Debug, Clone, Copy)]
 pub struct PeerAddress(SocketAddr);
 
@@ -123,7 +125,7 @@ impl Connected<PeerAddress> for SocketAddr {
     }
 }
 
-/// A connection, and its place. The file is closed before the place is given back.
+/// A connection and its place. The socket closes before the place becomes free, because fields drop in this order.
 pub struct Connection {
     stream: TcpStream,
     _share: Option<Share>,
@@ -159,26 +161,6 @@ impl AsyncWrite for Connection {
 
     fn is_write_vectored(&self) -> bool {
         self.stream.is_write_vectored()
-    }
-}
-
-/// Lets a trace event through once a minute, so that whoever causes it by the thousand fills no disk with it.
-#[derive(Default)]
-pub struct OncePerMinute {
-    last: Mutex<Option<Instant>>,
-}
-
-impl OncePerMinute {
-    const EVERY: Duration = Duration::from_secs(60);
-
-    /// Whether to let one through now.
-    pub fn is_due(&self) -> bool {
-        let mut last = self.last.lock();
-        let is_due = last.is_none_or(|last| last.elapsed() >= Self::EVERY);
-        if is_due {
-            *last = Some(Instant::now());
-        }
-        is_due
     }
 }
 

@@ -1,4 +1,4 @@
-//! Counts what each client has taken of something that is limited, and gives it back.
+//! Counts how many places each client has, of something that is limited for each client.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -6,21 +6,21 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::client_address::ClientKey;
+use super::client_key::ClientKey;
 
-/// How many each client has. The table has no more entries than there are things taken.
+/// The number of places that each client has. The table has no more entries than there are places taken.
 pub struct Shares {
     taken: Mutex<HashMap<ClientKey, usize>>,
     each_max: usize,
 }
 
 impl Shares {
-    /// Nothing is taken yet.
+    /// No place is taken yet.
     pub fn new(each_max: usize) -> Arc<Self> {
         Arc::new(Self { taken: Mutex::default(), each_max })
     }
 
-    /// One more for this client, or `None` if it has its share already.
+    /// Takes one more for this client. `None` if it has its share already.
     pub fn take(self: &Arc<Self>, client: ClientKey) -> Option<Share> {
         let mut taken = self.taken();
         let count = taken.get(&client).copied().unwrap_or(0);
@@ -37,7 +37,7 @@ impl Shares {
     }
 }
 
-/// Held for as long as the thing is.
+/// One counted place of a client. Dropping it gives the place back.
 pub struct Share {
     shares: Arc<Shares>,
     client: ClientKey,

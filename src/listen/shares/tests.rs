@@ -12,7 +12,7 @@ fn a_share_comes_back_when_it_is_dropped_and_leaves_nothing_behind() {
     let other = shares.take(client(2)).unwrap();
     drop(first);
     let third = shares.take(client(1)).unwrap();
-    assert!(shares.take(client(1)).is_none(), "one has come back, not more");
+    assert!(shares.take(client(1)).is_none(), "only one has come back");
     drop((second, third, other));
     assert!(shares.taken().is_empty());
 }

@@ -21,7 +21,7 @@ fn retry_after(result: Result<(), HttpError>) -> Duration {
 }
 
 #[test]
-fn a_client_gets_its_budget_at_once_and_then_at_its_rate() {
+fn a_client_can_use_its_budget_at_once_and_then_at_its_rate() {
     let (admission, clock) = admission(600, 100);
     for _ in 0..600 {
         admission.check(client(1)).unwrap();
@@ -34,7 +34,7 @@ fn a_client_gets_its_budget_at_once_and_then_at_its_rate() {
 }
 
 #[test]
-fn clients_past_the_table_share_one_budget_and_known_ones_keep_theirs() {
+fn clients_that_do_not_fit_in_the_table_share_one_budget() {
     let (admission, _clock) = admission(10, 3);
     for number in 0..3 {
         admission.check(client(number)).unwrap();
@@ -56,7 +56,7 @@ fn a_million_clients_take_no_more_memory_than_the_table_has() {
 }
 
 #[test]
-fn clients_with_a_full_bucket_make_room_for_others() {
+fn clients_with_a_full_bucket_leave_the_table() {
     let (admission, clock) = admission(600, 1_000);
     for number in 0..1_000 {
         admission.check(client(number)).unwrap();
@@ -64,23 +64,4 @@ fn clients_with_a_full_bucket_make_room_for_others() {
     clock.advance(Duration::from_secs(2));
     admission.check(client(5_000)).unwrap();
     assert_eq!(admission.limiter.len(), 1);
-}
-
-#[test]
-fn places_are_limited_by_client_and_in_all_and_freed_when_dropped() {
-    let places = Places::new(3, 2);
-    let first = places.take(client(1)).ok();
-    let _second = places.take(client(1)).ok().unwrap();
-    assert_eq!(places.take(client(1)).err(), Some(Taken::Share), "two a client");
-    let other = places.take(client(2)).ok();
-    assert_eq!(places.take(client(3)).err(), Some(Taken::All), "three in all");
-    drop((first, other));
-    assert_eq!(places.take(client(1)).err(), None);
-}
-
-#[test]
-fn no_client_has_all_places_for_requests_and_even_one_place_can_be_had() {
-    for (in_flight_max, per_client_max) in [(0, 0), (1, 1), (4, 2), (10_000, 5_000)] {
-        assert_eq!(Places::for_requests(in_flight_max).per_client_max, per_client_max);
-    }
 }

@@ -1,14 +1,15 @@
 use proptest::prelude::*;
 use serde_json::json;
+use zeroize::Zeroizing;
 
 use super::*;
-use crate::domain::{Campaign, Lease, LeaseDuration, LogTime, Nonce, SecretHash, WallAnchor};
+use crate::domain::{Campaign, Lease, LeaseDuration, LogTime, Nonce, SecretHash, WallAnchor, WallTime};
 
 fn room() -> RoomId {
     RoomId::new("nightly-report").unwrap()
 }
 
-/// worker-a holds the room for 30 s from log time 1,000 on, when the calendar says 2026-11-29T12:00:00.123Z.
+/// worker-a holds the room for 30 s from log time 1,000, which is 2026-11-29T12:00:00.123Z.
 fn held(metadata: Option<&str>) -> RoomView {
     let campaign = Campaign {
         room: room(),
@@ -34,7 +35,7 @@ fn token() -> LeaderToken {
 }
 
 #[test]
-fn a_won_campaign_looks_as_the_contract_says() {
+fn a_won_campaign_has_the_shape_of_the_contract() {
     let won = Won::new(room(), &held(Some("here")), token(), Duration::from_millis(30_000)).unwrap();
     let expected = json!({
         "status": "leader", "election_id": "nightly-report",
@@ -46,14 +47,14 @@ fn a_won_campaign_looks_as_the_contract_says() {
 }
 
 #[test]
-fn a_lost_campaign_looks_as_the_contract_says() {
+fn a_follower_has_the_shape_of_the_contract() {
     let expected = json!({
         "status": "follower", "election_id": "nightly-report",
         "leader": {"candidate_id": "worker-a", "term": 1842, "expires_at": "2026-11-29T12:00:30.123Z"},
         "retry_after_ms": 30_040,
     });
-    let lost = CampaignResponse::Follower(Follower::new(room(), &held(None)));
-    assert_eq!(serde_json::to_value(lost).unwrap(), expected);
+    let follower = CampaignResponse::Follower(Follower::new(room(), &held(None)));
+    assert_eq!(serde_json::to_value(follower).unwrap(), expected);
     assert!(matches!(serde_json::from_value(expected).unwrap(), CampaignResponse::Follower(_)));
 }
 
@@ -71,47 +72,15 @@ fn a_vacant_room_has_no_leader_field_but_its_event_has_null() {
 }
 
 #[test]
-fn nobody_has_won_a_vacant_room() {
+fn a_vacant_room_makes_no_winner() {
     assert!(Won::new(room(), &vacant(), token(), Duration::ZERO).is_none());
 }
 
 #[test]
-fn a_leader_token_shows_in_no_debug_output() {
+fn a_won_campaign_shows_no_token_in_debug_output() {
     let won = Won::new(room(), &held(None), token(), Duration::ZERO).unwrap();
-    let renew = RenewRequest { leader_token: token(), ttl_seconds: None, metadata: None };
-    let resign = ResignRequest { leader_token: token() };
-    let shown = format!("{won:?} {renew:?} {resign:?} {:?}", token());
+    let shown = format!("{won:?}");
     assert!(!shown.contains("s3cret"), "{shown}");
-}
-
-#[test]
-fn times_beyond_the_calendar_become_its_last_moment() {
-    assert_eq!(rfc_3339(WallTime(0)), "1970-01-01T00:00:00.000Z");
-    assert_eq!(rfc_3339(WallTime(u64::MAX)), "9999-12-30T22:00:00.999Z");
-    assert_eq!(rfc_3339(WallTime(1_000)), "1970-01-01T00:00:01.000Z");
-}
-
-#[test]
-fn a_code_is_written_as_the_contract_writes_it() {
-    for code in [
-        ErrorCode::InvalidInput,
-        ErrorCode::InvalidTtl,
-        ErrorCode::AuthenticationRequired,
-        ErrorCode::AuthenticationFailed,
-        ErrorCode::Forbidden,
-        ErrorCode::LeaseNotCurrent,
-        ErrorCode::NotFound,
-        ErrorCode::MethodNotAllowed,
-        ErrorCode::CapacityExceeded,
-        ErrorCode::PayloadTooLarge,
-        ErrorCode::UnsupportedMediaType,
-        ErrorCode::RateLimited,
-        ErrorCode::InternalError,
-        ErrorCode::Unavailable,
-        ErrorCode::OutcomeUnknown,
-    ] {
-        assert_eq!(serde_json::to_value(code).unwrap(), json!(code.as_str()));
-    }
 }
 
 proptest! {
