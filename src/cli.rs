@@ -1,16 +1,21 @@
 //! What a person types, and what is done about it.
 
 mod bench;
+mod candidate;
 mod connect;
 mod events;
 mod exit;
 mod healthcheck;
 mod hold;
 mod lead;
+mod output;
 mod rooms;
 mod run;
 pub mod serve;
+mod signals;
+mod text;
 mod token_file;
+mod values;
 mod version;
 
 use std::ffi::OsString;
@@ -69,7 +74,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Err(error) => return refuse(&error),
     };
     let result = match cli.command {
-        Command::Serve(args) => serve::run(*args).map(|()| Exit::Success),
+        Command::Serve(args) => serve::run(*args, &known_variables()).map(|()| Exit::Success),
         Command::Run(args) => run::run(&args),
         Command::Hold(args) => hold::run(&args),
         Command::Create(args) => rooms::create(&args),
@@ -130,24 +135,6 @@ fn known_variables() -> Vec<String> {
     let arguments = cli.get_subcommands().flat_map(|command| command.get_arguments());
     let read = arguments.filter_map(|argument| argument.get_env()).map(|name| name.to_string_lossy().into_owned());
     read.chain([token_file::TOKEN_VARIABLE].into_iter().chain(run::VARIABLES).map(ToOwned::to_owned)).collect()
-}
-
-fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()
-}
-
-/// For commands that call nodes. A proxy from the environment is for the outside world, not for the nodes.
-fn http_client(request_deadline: std::time::Duration) -> reqwest::Result<reqwest::Client> {
-    let agent = concat!("quorate/", env!("CARGO_PKG_VERSION"));
-    reqwest::Client::builder().no_proxy().user_agent(agent).timeout(request_deadline).build()
-}
-
-/// Reads a URL for `--url`: plain HTTP, without a slash at its end.
-fn parse_url(text: &str) -> Result<String, String> {
-    match reqwest::Url::parse(text) {
-        Ok(url) if url.scheme() == "http" && url.has_host() => Ok(text.trim_end_matches('/').to_owned()),
-        _ => Err("write a URL as http://127.0.0.1:7400".to_owned()),
-    }
 }
 
 #[cfg(test)]

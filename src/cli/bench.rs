@@ -15,8 +15,10 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use clap::ValueEnum;
+use tokio::runtime::Runtime;
 
-use super::Failure;
+use super::exit::Failure;
+use super::values::{self, parse_url};
 use load::Load;
 use report::Report;
 
@@ -34,7 +36,7 @@ Example:
 #[command(after_help = EXAMPLES)]
 pub struct BenchArgs {
     /// Nodes to load; connection i uses URL i modulo their number
-    #[arg(long, env = "QUORATE_URL", value_name = "URL,…", value_delimiter = ',', value_parser = super::parse_url,
+    #[arg(long, env = "QUORATE_URL", value_name = "URL,…", value_delimiter = ',', value_parser = parse_url,
           default_value = "http://127.0.0.1:7400")]
     url: Vec<String>,
 
@@ -94,7 +96,7 @@ enum Output {
 const DURATION_MAX: Duration = Duration::from_secs(4 * 60);
 
 fn parse_duration(text: &str) -> Result<Duration, String> {
-    match super::connect::parse_duration(text) {
+    match values::parse_duration(text) {
         Ok(duration) if (Duration::from_millis(1)..=DURATION_MAX).contains(&duration) => Ok(duration),
         Ok(_) => Err("write a duration from 1ms to 4m".to_owned()),
         Err(error) => Err(error),
@@ -103,7 +105,7 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
 
 /// Runs every op with every number of connections, and prints the numbers.
 pub fn run(args: &BenchArgs) -> Result<(), Failure> {
-    super::runtime()?.block_on(measure(args))
+    Runtime::new()?.block_on(measure(args))
 }
 
 async fn measure(args: &BenchArgs) -> Result<(), Failure> {

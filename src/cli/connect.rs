@@ -1,21 +1,18 @@
 //! What all commands that use a cluster have in common: where it is, and what its answers mean for a script.
 
-use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Serialize;
-
-use super::{Exit, Failure};
+use super::exit::Failure;
+use super::values::{parse_duration, parse_url};
 use crate::client::{Client, ClientError};
 use crate::config;
-use crate::wire::ErrorCode;
 
 /// Where the cluster is, and how to talk to it.
 #[derive(Debug, clap::Args)]
 pub struct ConnectArgs {
     /// Nodes of the cluster; the one that answers is asked first from then on
-    #[arg(long, env = "QUORATE_URL", value_name = "URL,…", value_delimiter = ',', value_parser = super::parse_url,
+    #[arg(long, env = "QUORATE_URL", value_name = "URL,…", value_delimiter = ',', value_parser = parse_url,
           default_value = "http://127.0.0.1:7400")]
     url: Vec<String>,
 
@@ -59,57 +56,8 @@ pub fn advise(error: ClientError) -> Failure {
     failure
 }
 
-/// What a failed request means for a script.
-pub fn exit_for(error: &ClientError) -> Exit {
-    match error {
-        ClientError::Invalid(_) | ClientError::Cleartext { .. } => Exit::Usage,
-        ClientError::Refused(refusal) => {
-            let not_allowed =
-                [ErrorCode::AuthenticationRequired, ErrorCode::AuthenticationFailed, ErrorCode::Forbidden];
-            if not_allowed.iter().any(|code| refusal.is(*code)) { Exit::NotAllowed } else { Exit::Unreachable }
-        }
-        _ => Exit::Unreachable,
-    }
+/// For commands that call nodes. A proxy from the environment is for the outside world, not for the nodes.
+pub fn http_client(request_deadline: Duration) -> reqwest::Result<reqwest::Client> {
+    let agent = concat!("quorate/", env!("CARGO_PKG_VERSION"));
+    reqwest::Client::builder().no_proxy().user_agent(agent).timeout(request_deadline).build()
 }
-
-/// How answers are printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Output {
-    /// For people
-    Text,
-    /// JSON, one object a line
-    Json,
-}
-
-impl Output {
-    /// For commands that report as they go: people are at terminals, programs aren't.
-    pub fn or_as_fits_stdout(chosen: Option<Output>) -> Output {
-        chosen.unwrap_or(if std::io::stdout().is_terminal() { Output::Text } else { Output::Json })
-    }
-}
-
-/// Prints one answer: as JSON, or as the text made of it.
-pub fn print<T: Serialize>(output: Output, answer: &T, text: impl FnOnce(&T) -> String) -> Result<(), Failure> {
-    let line = match output {
-        Output::Text => text(answer),
-        Output::Json => serde_json::to_string(answer)?,
-    };
-    writeln!(std::io::stdout(), "{line}")?;
-    Ok(())
-}
-
-/// A duration as 500ms, 30s or 2m; a bare number is seconds.
-pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse::<u64>().map(Duration::from_secs);
-    seconds.or_else(|_| humantime::parse_duration(text)).map_err(|error| error.to_string())
-}
-
-/// A duration for a lease: whole seconds within the limits.
-pub fn parse_ttl(text: &str) -> Result<Duration, String> {
-    let ttl = parse_duration(text)?;
-    let fits = (Duration::from_secs(5)..=Duration::from_secs(300)).contains(&ttl) && ttl.subsec_nanos() == 0;
-    if fits { Ok(ttl) } else { Err("write whole seconds from 5s to 300s".to_owned()) }
-}
-
-#[cfg(test)]
-mod tests;

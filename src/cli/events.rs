@@ -8,8 +8,8 @@ use std::io::Write;
 
 use serde::Serialize;
 
-use super::connect::Output;
-use super::rooms::describe;
+use super::output::Output;
+use super::text::describe;
 use crate::client::{Deadline, HolderClock, SystemHolderClock};
 use crate::domain::{WallTime, millis};
 use crate::wire::{Leader, rfc_3339};

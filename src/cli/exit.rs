@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use super::connect;
 use crate::client::ClientError;
 use crate::config::ConfigError;
+use crate::wire::ErrorCode;
 
 /// How the process ends, as scripts and service managers see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,11 +89,24 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Failure {
         let error = error.into();
         let exit = match error.downcast_ref::<ClientError>() {
-            Some(error) => connect::exit_for(error),
+            Some(error) => exit_for(error),
             None if error.is::<ConfigError>() => Exit::Configuration,
             None => Exit::Internal,
         };
         Failure { exit, error }
+    }
+}
+
+/// What a failed request means for a script.
+pub fn exit_for(error: &ClientError) -> Exit {
+    match error {
+        ClientError::Invalid(_) | ClientError::Cleartext { .. } => Exit::Usage,
+        ClientError::Refused(refusal) => {
+            let not_allowed =
+                [ErrorCode::AuthenticationRequired, ErrorCode::AuthenticationFailed, ErrorCode::Forbidden];
+            if not_allowed.iter().any(|code| refusal.is(*code)) { Exit::NotAllowed } else { Exit::Unreachable }
+        }
+        _ => Exit::Unreachable,
     }
 }
 

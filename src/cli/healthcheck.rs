@@ -4,16 +4,18 @@ use std::io::Write;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use tokio::runtime::Runtime;
 
-use super::Failure;
-use super::connect::parse_duration;
+use super::connect::http_client;
+use super::exit::Failure;
+use super::values::{parse_duration, parse_url};
 
 /// Arguments of `quorate healthcheck`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  quorate healthcheck --url http://127.0.0.1:7400")]
 pub struct HealthcheckArgs {
     /// Nodes to ask
-    #[arg(long, env = "QUORATE_URL", value_name = "URL,…", value_delimiter = ',', value_parser = super::parse_url,
+    #[arg(long, env = "QUORATE_URL", value_name = "URL,…", value_delimiter = ',', value_parser = parse_url,
           default_value = "http://127.0.0.1:7400")]
     url: Vec<String>,
 
@@ -24,11 +26,11 @@ pub struct HealthcheckArgs {
 
 /// Asks each node whether it can serve a linearizable request now.
 pub fn run(args: &HealthcheckArgs) -> Result<(), Failure> {
-    super::runtime()?.block_on(ask(args))
+    Runtime::new()?.block_on(ask(args))
 }
 
 async fn ask(args: &HealthcheckArgs) -> Result<(), Failure> {
-    let client = super::http_client(args.request_deadline)?;
+    let client = http_client(args.request_deadline)?;
     for url in &args.url {
         let answer = client.get(format!("{url}/readyz")).send().await.map_err(Failure::unreachable)?;
         let status = answer.status();

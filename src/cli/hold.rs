@@ -4,19 +4,18 @@ mod sidecar;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::runtime::Runtime;
 
-use super::connect::{ConnectArgs, Output};
+use super::connect::ConnectArgs;
 use super::events::{Emitter, Event};
-use super::lead::{LeadArgs, Led, SharedEmitter, Signals, election, emit, end_event, lead};
-use super::{Exit, Failure};
+use super::exit::{Exit, Failure};
+use super::lead::{LeadArgs, Led, SharedEmitter, election, emit, end_event, lead, release};
+use super::output::Output;
+use super::signals::Signals;
 use crate::client::{Leadership, LeadershipState};
 use sidecar::Sidecar;
-
-/// How long a resignation may take at the end. Without an answer the room is free when the lease has ended.
-const RELEASE_DEADLINE: Duration = Duration::from_secs(2);
 
 const EXAMPLES: &str = "\
 Prints a line of JSON for each event: waiting, leader, renewed, failover, released, lost, uncertain, error. Once lost, \
@@ -54,7 +53,7 @@ pub struct HoldArgs {
 
 /// Leads until it is lost, or until a signal.
 pub fn run(args: &HoldArgs) -> Result<Exit, Failure> {
-    super::runtime()?.block_on(hold(args))
+    Runtime::new()?.block_on(hold(args))
 }
 
 async fn hold(args: &HoldArgs) -> Result<Exit, Failure> {
@@ -119,25 +118,4 @@ async fn keep(leadership: Leadership, emitter: &SharedEmitter, signals: &mut Sig
     };
     release(leadership, emitter, &server).await;
     Ok(exit)
-}
-
-/// Resigns, and tells it if it worked. What was lost can't be given up.
-pub async fn release(leadership: Leadership, emitter: &SharedEmitter, server: &str) {
-    if !leadership.is_held() {
-        return;
-    }
-    let term = leadership.term().0;
-    let resigned = tokio::time::timeout(RELEASE_DEADLINE, leadership.resign()).await;
-    let (name, code, detail) = match &resigned {
-        Ok(Ok(())) => ("released", None, "resigned".to_owned()),
-        Ok(Err(error)) => ("error", Some(error.code().unwrap_or("not_released")), format!("not resigned: {error}")),
-        Err(_) => ("error", Some("not_released"), "not resigned: no node answered in time".to_owned()),
-    };
-    let event = Event { term: Some(term), reason_code: code.map(str::to_owned), detail, ..Event::default() };
-    let _ = emit_end(emitter, name, server, event);
-}
-
-fn emit_end(emitter: &SharedEmitter, name: &'static str, server: &str, event: Event) -> std::io::Result<()> {
-    let mut emitter = emitter.lock();
-    emitter.emit(name, server, None, event)
 }

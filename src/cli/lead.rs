@@ -3,16 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use parking_lot::Mutex;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::connect::{ConnectArgs, advise, exit_for, parse_duration, parse_ttl};
+use super::candidate::own_name;
+use super::connect::{ConnectArgs, advise};
 use super::events::{Emitter, Event};
-use super::{Exit, Failure};
+use super::exit::{Exit, Failure, exit_for};
+use super::signals::Signals;
+use super::values::{parse_duration, parse_ttl};
 use crate::client::{Attempt, Client, ClientError, Election, Leadership, LossReason, Waiting};
-use crate::random::{SystemRandom, random_bytes};
+
+/// How long a resignation may take at the end. Without an answer the room is free when the lease has ended.
+const RELEASE_DEADLINE: Duration = Duration::from_secs(2);
 
 /// Who wants to lead, and how long to wait for it.
 #[derive(Debug, clap::Args)]
@@ -36,14 +38,6 @@ pub struct LeadArgs {
     /// End with exit code 10 at once when somebody else leads
     #[arg(long, conflicts_with = "wait")]
     pub no_wait: bool,
-}
-
-/// A name that no other process has.
-pub fn own_name() -> String {
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let host: String = host.chars().filter(|c| c.is_ascii_alphanumeric() || ".-_".contains(*c)).take(32).collect();
-    let random = URL_SAFE_NO_PAD.encode(random_bytes::<6>(&SystemRandom));
-    format!("{host}:{}:{random}", std::process::id())
 }
 
 /// An emitter that a campaign can tell things to.
@@ -153,53 +147,23 @@ pub fn end_event(reason: &LossReason) -> (&'static str, String) {
     }
 }
 
-/// Signals that say something to a leader.
-pub struct Signals {
-    ending: [(i32, Signal); 4],
-    others: [(i32, Signal); 2],
+/// Resigns, and tells it if it worked. What was lost can't be given up.
+pub async fn release(leadership: Leadership, emitter: &SharedEmitter, server: &str) {
+    if !leadership.is_held() {
+        return;
+    }
+    let term = leadership.term().0;
+    let resigned = tokio::time::timeout(RELEASE_DEADLINE, leadership.resign()).await;
+    let (name, code, detail) = match &resigned {
+        Ok(Ok(())) => ("released", None, "resigned".to_owned()),
+        Ok(Err(error)) => ("error", Some(error.code().unwrap_or("not_released")), format!("not resigned: {error}")),
+        Err(_) => ("error", Some("not_released"), "not resigned: no node answered in time".to_owned()),
+    };
+    let event = Event { term: Some(term), reason_code: code.map(str::to_owned), detail, ..Event::default() };
+    let _ = emit_end(emitter, name, server, event);
 }
 
-impl Signals {
-    /// From now on these signals don't end the process by themselves.
-    pub fn listen() -> std::io::Result<Signals> {
-        let listen = |kind: SignalKind| Ok::<_, std::io::Error>((kind.as_raw_value(), signal(kind)?));
-        Ok(Signals {
-            ending: [
-                listen(SignalKind::terminate())?,
-                listen(SignalKind::interrupt())?,
-                listen(SignalKind::hangup())?,
-                listen(SignalKind::quit())?,
-            ],
-            others: [listen(SignalKind::user_defined1())?, listen(SignalKind::user_defined2())?],
-        })
-    }
-
-    /// The next signal that asks for an end. Others are ignored.
-    pub async fn end(&mut self) -> u8 {
-        let [(a, term), (b, int), (c, hup), (d, quit)] = &mut self.ending;
-        let number = tokio::select! {
-            _ = term.recv() => *a,
-            _ = int.recv() => *b,
-            _ = hup.recv() => *c,
-            _ = quit.recv() => *d,
-        };
-        u8::try_from(number).unwrap_or(u8::MAX)
-    }
-
-    /// The next signal, and whether it asks for an end.
-    pub async fn next(&mut self) -> (i32, bool) {
-        let [(a, term), (b, int), (c, hup), (d, quit)] = &mut self.ending;
-        let [(e, usr1), (f, usr2)] = &mut self.others;
-        tokio::select! {
-            _ = term.recv() => (*a, true),
-            _ = int.recv() => (*b, true),
-            _ = hup.recv() => (*c, true),
-            _ = quit.recv() => (*d, true),
-            _ = usr1.recv() => (*e, false),
-            _ = usr2.recv() => (*f, false),
-        }
-    }
+fn emit_end(emitter: &SharedEmitter, name: &'static str, server: &str, event: Event) -> std::io::Result<()> {
+    let mut emitter = emitter.lock();
+    emitter.emit(name, server, None, event)
 }
-
-#[cfg(test)]
-mod tests;

@@ -8,12 +8,16 @@ use anyhow::anyhow;
 use futures::StreamExt;
 use futures::future::try_join_all;
 use serde_json::Value;
+use tokio::runtime::Runtime;
 
-use super::connect::{ConnectArgs, Output, advise, parse_duration, parse_ttl, print};
+use super::connect::{ConnectArgs, advise};
+use super::exit::{Exit, Failure};
+use super::output::{Output, print};
+use super::text::{describe, table};
 use super::token_file::{NewTokenFile, read_token};
-use super::{Exit, Failure};
+use super::values::{parse_duration, parse_ttl};
 use crate::client::{Attempt, Election};
-use crate::wire::{Leader, LeaderToken, RoomStatus, WatchEvent};
+use crate::wire::{LeaderToken, RoomStatus, WatchEvent};
 
 /// Arguments of `quorate create`.
 #[derive(Debug, clap::Args)]
@@ -76,7 +80,7 @@ pub struct CampaignArgs {
     room: String,
 
     /// Name to campaign under
-    #[arg(long, env = "QUORATE_CANDIDATE", value_name = "NAME", default_value_t = super::lead::own_name(),
+    #[arg(long, env = "QUORATE_CANDIDATE", value_name = "NAME", default_value_t = super::candidate::own_name(),
           hide_default_value = true)]
     candidate: String,
 
@@ -127,7 +131,7 @@ pub struct ResignArgs {
 /// Makes a room with an id that nobody can guess.
 pub fn create(args: &CreateArgs) -> Result<Exit, Failure> {
     let client = args.connect.client()?;
-    let room = super::runtime()?.block_on(client.create())?;
+    let room = Runtime::new()?.block_on(client.create())?;
     print(args.output, &room, |room| room.election_id.to_string())?;
     Ok(Exit::Success)
 }
@@ -136,7 +140,7 @@ pub fn create(args: &CreateArgs) -> Result<Exit, Failure> {
 pub fn status(args: &StatusArgs) -> Result<Exit, Failure> {
     let client = args.connect.client()?;
     let elections: Vec<_> = args.rooms.iter().map(|room| client.election(room)).collect::<Result<_, _>>()?;
-    let rooms = super::runtime()?.block_on(try_join_all(elections.iter().map(Election::status)))?;
+    let rooms = Runtime::new()?.block_on(try_join_all(elections.iter().map(Election::status)))?;
     if args.output == Output::Text && std::io::stdout().is_terminal() {
         write!(std::io::stdout(), "{}", table(&rooms))?;
         return Ok(Exit::Success);
@@ -153,7 +157,7 @@ pub fn status(args: &StatusArgs) -> Result<Exit, Failure> {
 pub fn watch(args: &WatchArgs) -> Result<Exit, Failure> {
     let election = args.connect.client()?.election(&args.room)?;
     let output = Output::or_as_fits_stdout(args.output);
-    super::runtime()?.block_on(async {
+    Runtime::new()?.block_on(async {
         // The stream tries for ever. Whoever got the URL wrong wants to know it now.
         election.status().await?;
         let mut events = Box::pin(election.watch());
@@ -169,44 +173,6 @@ pub fn watch(args: &WatchArgs) -> Result<Exit, Failure> {
     })
 }
 
-/// One line about a room. All that is in it passed the checks of the domain, but for the metadata.
-pub fn describe(room: &str, leader: Option<&Leader>, retry_after_ms: u64) -> String {
-    let Some(leader) = leader else { return format!("{room}: vacant") };
-    let Leader { candidate_id, term, .. } = leader;
-    let shown = leader.metadata.as_ref().map_or_else(String::new, |text| format!(" ({:?})", text.as_str()));
-    format!("{room}: {candidate_id}{shown} leads, term {term}, {} left", seconds(retry_after_ms))
-}
-
-/// Rooms one below the other, for people.
-fn table(rooms: &[RoomStatus]) -> String {
-    let heading = ["ROOM", "LEADER", "TERM", "LEFT", "METADATA"].map(str::to_owned);
-    let rows = rooms.iter().map(|room| match &room.leader {
-        None => [room.election_id.to_string(), "vacant".into(), String::new(), String::new(), String::new()],
-        Some(Leader { candidate_id, metadata, term, .. }) => [
-            room.election_id.to_string(),
-            candidate_id.to_string(),
-            term.to_string(),
-            seconds(room.retry_after_ms),
-            metadata.as_ref().map_or_else(String::new, |text| format!("{:?}", text.as_str())),
-        ],
-    });
-    let lines: Vec<_> = std::iter::once(heading).chain(rows).collect();
-    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-    let widths = [0, 1, 2, 3].map(width);
-    let mut text = String::new();
-    for [room, leader, term, left, metadata] in &lines {
-        let [a, b, c, d] = widths;
-        let line = format!("{room:<a$}  {leader:<b$}  {term:<c$}  {left:>d$}  {metadata}");
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
-}
-
-fn seconds(millis: u64) -> String {
-    format!("{:.1} s", Duration::from_millis(millis).as_secs_f32())
-}
-
 /// One campaign, and nothing after it.
 pub fn campaign(args: &CampaignArgs) -> Result<Exit, Failure> {
     let election = args.connect.client()?.election(&args.room)?;
@@ -216,7 +182,7 @@ pub fn campaign(args: &CampaignArgs) -> Result<Exit, Failure> {
     }
     // Before the campaign: a token that can't be kept anywhere blocks the room.
     let token_file = args.token_file.as_deref().map(NewTokenFile::beside).transpose()?;
-    super::runtime()?.block_on(async {
+    Runtime::new()?.block_on(async {
         match campaign.unattended(args.wait).await? {
             Attempt::Won(granted) => {
                 let mut answer = serde_json::to_value(&granted.won)?;
@@ -244,7 +210,7 @@ pub fn campaign(args: &CampaignArgs) -> Result<Exit, Failure> {
 pub fn resign(args: &ResignArgs) -> Result<Exit, Failure> {
     let election = args.connect.client()?.election(&args.room)?;
     let token = LeaderToken::new(read_token(args.token_file.as_deref()).map_err(Failure::usage)?);
-    let resigned = super::runtime()?.block_on(election.resign(token)).map_err(advise)?;
+    let resigned = Runtime::new()?.block_on(election.resign(token)).map_err(advise)?;
     let Some(resigned) = resigned else {
         let error = anyhow!("the lease had ended before: expired, resigned, or never this token's");
         return Err(Failure { exit: Exit::Lost, error });
@@ -254,6 +220,3 @@ pub fn resign(args: &ResignArgs) -> Result<Exit, Failure> {
     })?;
     Ok(Exit::Success)
 }
-
-#[cfg(test)]
-mod tests;

@@ -14,11 +14,15 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use parking_lot::Mutex;
+use tokio::runtime::Runtime;
 
-use super::connect::{ConnectArgs, Output, parse_duration};
+use super::connect::ConnectArgs;
 use super::events::Emitter;
-use super::lead::{LeadArgs, Led, Signals, election, lead};
-use super::{Exit, Failure};
+use super::exit::{Exit, Failure};
+use super::lead::{LeadArgs, Led, election, lead};
+use super::output::Output;
+use super::signals::Signals;
+use super::values::parse_duration;
 use supervisor::Supervisor;
 
 /// What the command finds in its environment.
@@ -101,7 +105,7 @@ impl RunArgs {
 /// Leads, runs the command, and gives up.
 pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
     // On this thread, which lives as long as the process.
-    super::runtime()?.block_on(run_while_leading(args))
+    Runtime::new()?.block_on(run_while_leading(args))
 }
 
 async fn run_while_leading(args: &RunArgs) -> Result<Exit, Failure> {

@@ -4,9 +4,10 @@ use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use tokio::runtime::Runtime;
 use tracing::warn;
 
-use super::{Exit, Failure};
+use super::exit::{Exit, Failure};
 use crate::config::{Config, RawConfig, unknown_variables};
 use crate::{node, telemetry};
 
@@ -34,14 +35,14 @@ pub struct ServeArgs {
 }
 
 /// Runs a node until it is told to stop.
-pub fn run(args: ServeArgs) -> Result<(), Failure> {
+pub fn run(args: ServeArgs, known_variables: &[String]) -> Result<(), Failure> {
     let config = Config::load(args.settings, args.config.as_deref())?;
     telemetry::start(&config.log_level, config.log_format.is_json(std::io::stderr().is_terminal()))?;
     let set = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
-    for sentence in unknown_variables(&super::known_variables(), set) {
+    for sentence in unknown_variables(known_variables, set) {
         warn!("{sentence}");
     }
-    super::runtime()?.block_on(start_node(config))
+    Runtime::new()?.block_on(start_node(config))
 }
 
 async fn start_node(config: Config) -> Result<(), Failure> {

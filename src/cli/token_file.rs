@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use zeroize::Zeroizing;
 
-use super::Failure;
+use super::exit::Failure;
 
 /// A token is 43 characters; what is much longer is the wrong file.
 const TOKEN_BYTES_MAX: u64 = 4096;

@@ -4,7 +4,8 @@ use std::io::Write;
 
 use serde_json::json;
 
-use super::{Exit, Failure};
+use super::events::SCHEMA_VERSION;
+use super::exit::{Exit, Failure};
 use crate::wire::WATCH_SCHEMA_VERSION;
 
 /// Arguments of `quorate version`.
@@ -30,7 +31,7 @@ pub fn version(args: &VersionArgs) -> Result<Exit, Failure> {
     let version = env!("CARGO_PKG_VERSION");
     let line = if args.json {
         let target = format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS);
-        let schemas = json!({"watch": WATCH_SCHEMA_VERSION, "events": super::events::SCHEMA_VERSION});
+        let schemas = json!({"watch": WATCH_SCHEMA_VERSION, "events": SCHEMA_VERSION});
         json!({"name": "quorate", "version": version, "target": target, "schema_versions": schemas}).to_string()
     } else {
         format!("quorate {version}")

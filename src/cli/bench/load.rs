@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::Op;
 use super::report::Sample;
+use crate::cli::connect::http_client;
 use crate::random::{SystemRandom, random_bytes};
 
 /// Nothing waits longer than this for an answer.
@@ -44,7 +45,7 @@ pub struct Load {
 impl Load {
     pub fn new(urls: Vec<String>, duration: Duration, rooms: usize) -> anyhow::Result<Load> {
         let prefix = format!("bench-{}", URL_SAFE_NO_PAD.encode(random_bytes::<9>(&SystemRandom)));
-        Ok(Load { urls, duration, rooms, prefix, client: crate::cli::http_client(REQUEST_DEADLINE)? })
+        Ok(Load { urls, duration, rooms, prefix, client: http_client(REQUEST_DEADLINE)? })
     }
 
     /// Runs one op on `connections` connections for the time given.
@@ -103,7 +104,7 @@ impl Load {
     /// Opens a connection, so that no measured request has to.
     async fn connect(&self, op: Op, index: usize, connections: usize, held: &[HeldRoom]) -> anyhow::Result<Worker> {
         let base = self.urls[index % self.urls.len()].clone();
-        let client = crate::cli::http_client(REQUEST_DEADLINE)?;
+        let client = http_client(REQUEST_DEADLINE)?;
         client.get(format!("{base}/livez")).send().await?.bytes().await?;
         let rooms = format!("{base}/elections/{}-{connections}-{index}", self.prefix);
         let held = (!held.is_empty()).then(|| {

@@ -20,7 +20,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group, 
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::protocol::{Line, Order, Report, take_file};
-use crate::cli::{Exit, Failure};
+use crate::cli::exit::{Exit, Failure};
 use crate::client::{Deadline, HolderClock, SystemHolderClock};
 
 /// How often the deadline, and what is left of the group, are looked at.

@@ -15,9 +15,9 @@ use super::guardian;
 use super::protocol::{Line, Order, Report, pass_file};
 use super::state_file::{State, StateFile};
 use crate::cli::events::Event;
-use crate::cli::hold::release;
-use crate::cli::lead::{SharedEmitter, Signals, emit, end_event};
-use crate::cli::{Exit, Failure};
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::lead::{SharedEmitter, emit, end_event, release};
+use crate::cli::signals::Signals;
 use crate::client::{HolderClock, Leadership, LeadershipState, LossReason, Standing, SystemHolderClock};
 use crate::domain::millis;
 
