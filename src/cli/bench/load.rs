@@ -12,7 +12,7 @@ use reqwest::{Client, Method, RequestBuilder};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Op;
+use super::op::Op;
 use super::report::Sample;
 use crate::cli::connect::http_client;
 use crate::random::{SystemRandom, random_bytes};

@@ -1,5 +1,6 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -7,7 +8,10 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
-use super::*;
+use super::args::parse_duration;
+use super::load::Load;
+use super::op::Op;
+use super::report::Report;
 
 /// A node that keeps no time: a room once won is held for good.
 #[derive(Clone)]

@@ -21,6 +21,10 @@ use crate::cli::signals::Signals;
 use crate::client::{HolderClock, Leadership, LeadershipState, LossReason, Standing, SystemHolderClock};
 use crate::domain::millis;
 
+/// What the command finds in its environment.
+pub const VARIABLES: [&str; 5] =
+    ["QUORATE_ROOM", "QUORATE_TERM", "QUORATE_CANDIDATE", "QUORATE_EXPIRES_AT", "QUORATE_STATE_FILE"];
+
 /// How long a group may take to vanish after KILL. The kernel needs a moment for each process, and longer for one
 /// that hangs in a disk or a network file system.
 const VANISH_DEADLINE: Duration = Duration::from_secs(10);
