@@ -1,9 +1,9 @@
-//! `quorate bench`: how much a running cluster does, and how long each caller waits for it.
+//! `quorate bench`: how many operations a running cluster does per second, and how long each takes.
 //!
-//! Each connection asks, waits for the answer and asks again. So the load is bounded by their number, and a
-//! cluster that is stuck is asked less: the numbers show what callers who wait would see, not what a flood
-//! would. Latency goes from before the request is sent until its answer is read; one connection shows it
-//! best, many show throughput.
+//! Each connection sends a request, waits for the answer, and sends the next one. So the number of connections limits
+//! the load, and a slow cluster gets fewer requests. The numbers are those of callers that wait, not of a flood.
+//! Latency is measured from before the request is sent until the answer is read. One connection shows latency best,
+//! many show throughput.
 
 mod args;
 mod load;

@@ -6,23 +6,23 @@ use serde::Serialize;
 
 use super::exit::Failure;
 
-/// How answers are printed.
+/// The value of `--output`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Output {
     /// For people
     Text,
-    /// JSON, one object a line
+    /// For programs: JSON, one object per line
     Json,
 }
 
 impl Output {
-    /// For commands that report as they go: people are at terminals, programs aren't.
+    /// The chosen one, or else text on a terminal and JSON elsewhere. Only commands that print events use this.
     pub fn or_as_fits_stdout(chosen: Option<Output>) -> Output {
         chosen.unwrap_or(if std::io::stdout().is_terminal() { Output::Text } else { Output::Json })
     }
 }
 
-/// Prints one answer: as JSON, or as the text made of it.
+/// Prints an answer on one line: as JSON, or as the text that `text` makes.
 pub fn print<T: Serialize>(output: Output, answer: &T, text: impl FnOnce(&T) -> String) -> Result<(), Failure> {
     let line = match output {
         Output::Text => text(answer),

@@ -1,15 +1,18 @@
-//! `quorate run`: run a command for as long as this process leads, and not a moment longer.
+//! `quorate run`: run a command while this process leads a room.
 //!
-//! The command's whole process group is gone before authority ends, and only then is the room given up: a
-//! [`guardian`] in between sees to the first even if this process can't. Authority ends at 80 % of the lease.
+//! The authority to act ends at 80 % of the lease. The command's whole process group is ended before that, and the room
+//! is given up only when the group is gone. A [`guardian`] process ends the group even if this process can't.
 
 mod args;
+pub mod exec;
+mod group;
 pub mod guardian;
+mod launch;
 mod protocol;
 mod state_file;
 mod supervisor;
 mod while_leading;
 
 pub use args::RunArgs;
-pub use supervisor::VARIABLES;
+pub use launch::VARIABLES;
 pub use while_leading::run;

@@ -1,15 +1,17 @@
-//! Signals that a leading process hears.
+//! The signals that `quorate hold` and `quorate run` handle.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Signals that say something to a leader.
+/// A listener for these signals.
 pub struct Signals {
+    /// TERM, INT, HUP and QUIT, which ask a process to end.
     ending: [(i32, Signal); 4],
+    /// USR1 and USR2.
     others: [(i32, Signal); 2],
 }
 
 impl Signals {
-    /// From now on these signals don't end the process by themselves.
+    /// Starts to listen. From now on these signals don't end the process by themselves.
     pub fn listen() -> std::io::Result<Signals> {
         let listen = |kind: SignalKind| Ok::<_, std::io::Error>((kind.as_raw_value(), signal(kind)?));
         Ok(Signals {
@@ -23,7 +25,7 @@ impl Signals {
         })
     }
 
-    /// The next signal that asks for an end. Others are ignored.
+    /// The number of the next signal that asks for an end. Other signals stay pending for [`Signals::next`].
     pub async fn end(&mut self) -> u8 {
         let [(a, term), (b, int), (c, hup), (d, quit)] = &mut self.ending;
         let number = tokio::select! {
@@ -35,7 +37,7 @@ impl Signals {
         u8::try_from(number).unwrap_or(u8::MAX)
     }
 
-    /// The next signal, and whether it asks for an end.
+    /// The number of the next signal, and whether it asks for an end.
     pub async fn next(&mut self) -> (i32, bool) {
         let [(a, term), (b, int), (c, hup), (d, quit)] = &mut self.ending;
         let [(e, usr1), (f, usr2)] = &mut self.others;

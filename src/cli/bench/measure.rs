@@ -5,19 +5,21 @@ use std::io::Write;
 use anyhow::anyhow;
 use tokio::runtime::Runtime;
 
-use super::args::{BenchArgs, Output};
+use super::args::BenchArgs;
 use super::load::Load;
 use super::report::Report;
 use crate::cli::exit::Failure;
+use crate::cli::output::Output;
 
-/// Runs every op with every number of connections, and prints the numbers.
+/// Runs every operation with every number of connections, and prints the numbers.
 pub fn run(args: &BenchArgs) -> Result<(), Failure> {
     Runtime::new()?.block_on(measure(args))
 }
 
 async fn measure(args: &BenchArgs) -> Result<(), Failure> {
-    let load = Load::new(args.url.clone(), args.duration, usize::from(args.rooms))?;
-    let mut report = Report::new(args.url.clone(), args.duration);
+    let urls = &args.nodes.url;
+    let load = Load::new(urls.clone(), args.duration, usize::from(args.rooms))?;
+    let mut report = Report::new(urls.clone(), args.duration);
     let mut stdout = std::io::stdout();
     if args.output == Output::Text {
         writeln!(stdout, "{}", report.heading())?;
@@ -36,7 +38,9 @@ async fn measure(args: &BenchArgs) -> Result<(), Failure> {
         Output::Json => writeln!(stdout, "{}", report.to_json())?,
     }
     if report.has_empty_run() {
-        return Err(Failure::unreachable(anyhow!("in some run nothing succeeded")));
+        return Err(Failure::unreachable(anyhow!(
+            "in some run no operation succeeded; see its errors in the report, and check the nodes"
+        )));
     }
     Ok(())
 }

@@ -1,21 +1,22 @@
-//! What a benchmark measures.
+//! The operations that a benchmark measures.
 
 use clap::ValueEnum;
 
-/// What a connection does over and over.
+/// What a connection does again and again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Op {
-    /// Win a room that is new each time; its lease of 5 s is left to expire, so that only campaigns are measured
+    /// Win a new room each time. Its lease is short, and left to expire
     Campaign,
-    /// Renew a lease of the connection's own
+    /// Renew a lease. Each connection has one
     Renew,
-    /// Campaign for a room that somebody else holds
+    /// Campaign for a room that somebody else leads
     Lose,
-    /// Read a room that somebody holds
+    /// Ask who leads a room
     Status,
 }
 
 impl Op {
+    /// The name in the report.
     pub fn name(self) -> &'static str {
         match self {
             Op::Campaign => "campaign",

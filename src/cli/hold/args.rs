@@ -1,18 +1,44 @@
-//! What `quorate hold` can be told.
+//! The arguments of `quorate hold`.
 
 use std::net::SocketAddr;
 
 use crate::cli::connect::ConnectArgs;
 use crate::cli::lead::LeadArgs;
 use crate::cli::output::Output;
+use crate::cli::values::ROOM_HELP;
 
-const EXAMPLES: &str = "\
-Prints a line of JSON for each event: waiting, leader, renewed, failover, released, lost, uncertain, error. Once lost, \
-a leadership is never taken again: exit code 20. SIGTERM and SIGINT resign: 143 and 130.
+const MORE_HELP: &str = "\
+Prints one line on stdout for each event:
+  waiting    somebody else leads, or no node can decide now
+  leader     this process leads
+  renewed    the lease was renewed
+  failover   another node answers than before
+  released   the room was given up
+  lost       the leadership is lost
+  uncertain  no renewal got through in time, so the leadership may be lost
+  error      a request failed; reason_code says how
 
-Whoever acts on the events must stop authority_remaining_ms after them, whether another one comes or not. The sidecar \
-of --listen is computed from the deadline at each request: / is the leader's name, /is-leader answers 200 or 409, \
-/status both as JSON.
+While this process leads, each event says in authority_remaining_ms how long acting is still
+allowed. A program that acts for this leader must stop when that time is over, unless a later event
+allows more. After released, lost, uncertain or error it must stop at once. A lost leadership is not
+taken again: the process exits with code 20.
+
+With --listen, other programs on this machine can ask with a GET request:
+  /           the name of the leader; 404 if the room is vacant, 503 if the leader is unknown
+  /is-leader  200 if this process leads, otherwise 409
+  /status     both, and the time that is left, as JSON
+
+Exit codes:
+  0    nobody reads stdout any more; the room was given up
+  10   somebody else leads the room (--no-wait)
+  11   the room was not won within --wait
+  20   the leadership is lost, or may be lost
+  64   wrong command line
+  69   no node was reached, or none can decide now
+  70   internal error
+  77   not allowed by the cluster
+  129, 130, 131, 143
+       the signal HUP, INT, QUIT or TERM ended the process; the room was given up
 
 Example:
   quorate hold nightly-report --candidate worker-a --listen 127.0.0.1:4040 &
@@ -20,22 +46,22 @@ Example:
 
 /// Arguments of `quorate hold`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = MORE_HELP)]
 pub struct HoldArgs {
-    /// The room
+    #[arg(help = ROOM_HELP)]
     pub room: String,
 
     #[command(flatten)]
     pub lead: LeadArgs,
 
-    /// Serve who leads, over HTTP, to programs on this machine
+    /// Address on which this process says who leads, over HTTP (see below) [default: none]
     #[arg(long, value_name = "IP:PORT")]
     pub listen: Option<SocketAddr>,
 
     #[command(flatten)]
     pub connect: ConnectArgs,
 
-    /// How to print the events [default: text on a terminal, json elsewhere]
+    /// How to print events [default: text on a terminal, otherwise json]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub output: Option<Output>,
 }

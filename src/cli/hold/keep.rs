@@ -1,33 +1,35 @@
-//! Leads for as long as possible, and tells each event.
+//! Leads for as long as possible, and reports each event.
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use tokio::runtime::Runtime;
 
 use super::args::HoldArgs;
 use super::sidecar::Sidecar;
-use crate::cli::events::{Emitter, Event};
+use crate::cli::emitter::Emitter;
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::lead::{Led, SharedEmitter, election, emit, end_event, lead, release};
+use crate::cli::lead::{Led, Target, lead};
 use crate::cli::output::Output;
+use crate::cli::reporter::Reporter;
 use crate::cli::signals::Signals;
 use crate::client::{Leadership, LeadershipState};
 
-/// Leads until it is lost, or until a signal.
+/// Leads until the leadership is lost, or until a signal.
 pub fn run(args: &HoldArgs) -> Result<Exit, Failure> {
     Runtime::new()?.block_on(hold(args))
 }
 
 async fn hold(args: &HoldArgs) -> Result<Exit, Failure> {
     let mut signals = Signals::listen()?;
-    let target = election(&args.connect, &args.room)?;
+    let target = Target::new(&args.connect, &args.room)?;
     let output = Output::or_as_fits_stdout(args.output);
-    let emitter = Arc::new(Mutex::new(Emitter::on_stdout(output, &args.room, &args.lead.candidate)));
-    let sidecar = Sidecar::new(&args.room, &args.lead.candidate);
+    let candidate = &args.lead.candidate.candidate;
+    let emitter = Arc::new(Emitter::on_stdout(output, &args.room, candidate));
+    let sidecar = Sidecar::new(&args.room, candidate);
     if let Some(listen) = args.listen {
-        sidecar.serve(listen, target.1.clone()).await.map_err(|error| {
-            Failure::usage(anyhow::Error::from(error).context(format!("--listen {listen} can't be used")))
+        sidecar.serve(listen, target.election.clone()).await.map_err(|error| {
+            let context = format!("--listen {listen} can't be used; choose another port");
+            Failure::usage(anyhow::Error::from(error).context(context))
         })?;
     }
     let leadership = match lead(&target, &args.lead, &emitter, &mut signals).await? {
@@ -35,50 +37,34 @@ async fn hold(args: &HoldArgs) -> Result<Exit, Failure> {
         Led::Not(exit) => return Ok(exit),
     };
     sidecar.leads(leadership.observer());
-    keep(leadership, &emitter, &mut signals).await
+    Ok(keep(leadership, emitter, &mut signals).await)
 }
 
-async fn keep(leadership: Leadership, emitter: &SharedEmitter, signals: &mut Signals) -> Result<Exit, Failure> {
+/// Reports events until the leadership ends.
+async fn keep(leadership: Leadership, emitter: Arc<Emitter>, signals: &mut Signals) -> Exit {
     let mut state = leadership.state();
-    let mut server = String::new();
-    let mut told = None;
+    let mut reporter = Reporter::new(emitter, &leadership);
     let exit = loop {
         let now = state.borrow_and_update().clone();
-        let standing = match now {
-            LeadershipState::Held(standing) => standing,
+        let reported = match now {
+            LeadershipState::Held(standing) => reporter.held(&leadership, standing),
             LeadershipState::Lost(reason) => {
-                let (name, code) = end_event(&reason);
-                let event = Event { reason_code: Some(code), ..Event::default() };
-                // If nobody reads, the exit code has to do.
-                let _ = emit(emitter, name, &server, Some(&leadership), event);
-                return Ok(Exit::Lost);
+                // If nobody reads the event, the exit code still says it.
+                let _ = reporter.lost(&leadership, &reason, "");
+                return Exit::Lost;
             }
         };
-        let name = if told.is_none() { "leader" } else { "renewed" };
-        let mut result = Ok(());
-        if told.is_some() && server != standing.server {
-            let (from, to) = (Some(server.clone()), Some(standing.server.clone()));
-            let detail = format!("{} answers instead of {server}", standing.server);
-            let event = Event { from, to, detail, ..Event::default() };
-            result = emit(emitter, "failover", &standing.server, Some(&leadership), event);
-        }
-        server.clone_from(&standing.server);
-        if told != Some(standing.renewals) {
-            told = Some(standing.renewals);
-            let event = Event { expires_at: Some(standing.expires_at), ..Event::default() };
-            result = result.and(emit(emitter, name, &server, Some(&leadership), event));
-        }
-        if result.is_err() {
-            // The reader has gone, and with it whoever acted for this leader.
+        if reported.is_err() {
+            // The program that read the events is gone. So nothing acts for this holder any more.
             break Exit::Success;
         }
         tokio::select! {
             biased;
             number = signals.end() => break Exit::Signal(number),
-            // The sender lives as long as the leadership.
+            // It can't fail, because the sender lives as long as the leadership.
             _ = state.changed() => {}
         }
     };
-    release(leadership, emitter, &server).await;
-    Ok(exit)
+    reporter.release(leadership).await;
+    exit
 }

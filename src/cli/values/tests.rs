@@ -9,9 +9,17 @@ fn a_duration_without_a_unit_is_seconds() {
 
 #[test]
 fn a_ttl_is_whole_seconds_within_the_limits() {
-    assert_eq!(parse_ttl("30"), Ok(Duration::from_secs(30)));
-    assert_eq!(parse_ttl("2m"), Ok(Duration::from_secs(120)));
-    for bad in ["4s", "301", "5500ms", "soon", "-5"] {
-        assert!(parse_ttl(bad).is_err(), "{bad}");
+    let ttl = |text: &str| text.parse::<Ttl>().map(Ttl::as_duration);
+    assert_eq!(ttl("30"), Ok(Duration::from_secs(30)));
+    assert_eq!(ttl("2m"), Ok(Duration::from_secs(120)));
+    assert_eq!(ttl("4s"), Err("write whole seconds from 5s to 300s".to_owned()));
+    for bad in ["301", "5500ms", "soon", "-5"] {
+        assert!(ttl(bad).is_err(), "{bad}");
     }
+}
+
+#[test]
+fn the_default_ttl_can_be_typed() {
+    assert_eq!(Ttl::default().to_string(), "30s");
+    assert_eq!(Ttl::default().to_string().parse(), Ok(Ttl::default()));
 }
