@@ -11,7 +11,7 @@ use crate::random::{SystemRandom, random_bytes};
 /// Under which name to campaign, and for what.
 #[derive(Debug, clap::Args)]
 pub struct CandidateArgs {
-    /// Name of this candidate, which everybody can see: 1 to 64 characters of A-Z a-z 0-9 . _ : @ - [default:
+    /// Name of this candidate, which everybody can see: 1 to 64 ASCII letters, digits or any of .-_:@ [default:
     /// HOST:PID:RANDOM]
     #[arg(long, env = "QUORATE_CANDIDATE", value_name = "NAME", default_value_t = own_name(), hide_default_value = true)]
     pub candidate: String,

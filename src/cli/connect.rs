@@ -23,7 +23,7 @@ pub struct ConnectArgs {
     #[command(flatten)]
     nodes: UrlArgs,
 
-    /// How long a request may take in all. If a node fails, the request is retried at the next one until then
+    /// How long a request may take. If a node fails, the request is retried at the next node within this time
     #[arg(long = "timeout", value_name = "DURATION", value_parser = parse_duration, default_value = "10s")]
     request_deadline: Duration,
 
@@ -32,8 +32,8 @@ pub struct ConnectArgs {
     #[arg(long, env = "QUORATE_ACCESS_TOKEN_FILE", value_name = "FILE")]
     access_token_file: Option<PathBuf>,
 
-    /// Allow tokens to travel to other machines without encryption. Anybody who can read them there can act for this
-    /// client, so use it only on a network that you trust
+    /// Allow tokens to travel to other machines without encryption. A program on the network in between could read a
+    /// token and act in its name, so use this only on a network that you trust
     #[arg(long, env = "QUORATE_ALLOW_INSECURE_HTTP", value_parser = clap::builder::BoolishValueParser::new(),
           action = clap::ArgAction::SetTrue)]
     allow_insecure_http: bool,

@@ -26,6 +26,8 @@ use crate::wire::{LeaderToken, RoomStatus, WatchEvent};
 Prints the id of the room. A room doesn't have to be created before it is used: any id will do. But
 programs that don't know the id of a created room can't compete for it.
 
+Exit codes: 0 for success; for others see `quorate --help`.
+
 Example:
   ROOM=$(quorate create)
   quorate run $ROOM -- ./report")]
@@ -44,10 +46,12 @@ pub struct CreateArgs {
 As text, the answer is a table on a terminal, and otherwise one line per room. As JSON, it is one
 object per room, each on a line. A room that nobody leads is vacant.
 
+Exit codes: 0 for success, also if a room is vacant; for others see `quorate --help`.
+
 Example:
   quorate status nightly-report --output json | jq -r .leader.candidate_id")]
 pub struct StatusArgs {
-    /// Ids of the rooms: each 8 to 64 characters of A-Z a-z 0-9 _ -
+    /// Ids of the rooms: each has 8 to 64 ASCII letters, digits, - or _
     #[arg(required = true, value_name = "ROOM")]
     rooms: Vec<String>,
 
@@ -63,7 +67,9 @@ pub struct StatusArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Prints one line now, and one for each change. If the node fails, another one is asked. The command
-goes on until it is ended by a signal, or until nobody reads its output any more.
+goes on until a signal ends it, or until nobody reads its output any more.
+
+Exit codes: 0 for success; for others see `quorate --help`.
 
 Example:
   quorate watch nightly-report --output json | jq --unbuffered .leader.term")]

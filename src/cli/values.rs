@@ -10,7 +10,7 @@ use crate::domain::LeaseDuration;
 pub const LOCAL_NODE: &str = "http://127.0.0.1:7400";
 
 /// Help for an argument that names one room.
-pub const ROOM_HELP: &str = "Id of the room: 8 to 64 characters of A-Z a-z 0-9 _ -";
+pub const ROOM_HELP: &str = "Id of the room: 8 to 64 ASCII letters, digits, - or _";
 
 /// Reads a URL for `--url`: plain HTTP. A slash at its end is dropped.
 pub fn parse_url(text: &str) -> Result<String, String> {

@@ -12,8 +12,8 @@ const MORE_HELP: &str = "\
 Runs each operation once with each number of connections, and prints one row for each run. If there
 are several URLs, the connections are spread over them.
 
-The benchmark uses new rooms only, and doesn't touch existing ones. At its end it gives its rooms up,
-or lets their leases expire.
+The benchmark uses new rooms only, and doesn't touch existing ones. After each run it gives the
+rooms up, or lets their leases expire.
 
 Each node limits how many campaigns one client may send per minute. To measure more, start the nodes
 with a higher --campaigns-per-minute.

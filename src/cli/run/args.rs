@@ -21,27 +21,27 @@ terminal. It finds in its environment:
   QUORATE_TERM        the number of this leadership, higher than that of every earlier one:
                       send it along with every write
   QUORATE_CANDIDATE   the name under which the room was won
-  QUORATE_EXPIRES_AT  when the first lease ends, for people
+  QUORATE_EXPIRES_AT  when the lease ends if it is never renewed: a date, for people
   QUORATE_STATE_FILE  a JSON file that says how long acting is allowed; each renewal replaces it
 
 The signals TERM, INT, HUP, QUIT, USR1 and USR2 are passed on. The first four also ask the command
 to end: it gets TERM, and KILL after the time of --kill-after.
 
 When the command ends, the rest of its process group is ended as well. Then the room is given up.
-If the lease can't be renewed, the whole group is ended before the lease is over. A process that
-has left the group, as daemons do with setsid, is not ended.
+If the lease can't be renewed, the whole group is ended before 80 % of the lease is over. A process
+that has left the group, as daemons do with setsid, is not ended.
 
 Exit codes:
-       the command's own, or 128 plus the number of the signal that ended it
   10   somebody else leads the room (--no-wait)
   11   the room was not won within --wait
-  20   the leadership was lost, or may be lost; the command was ended before
+  20   the leadership is lost, or may be lost; the command was ended before
   64   wrong command line
   69   no node was reached, or none can decide now
   70   internal error
   77   not allowed by the cluster
   126  the command can't be executed
   127  the command doesn't exist
+  Any other code is the command's own, or 128 plus the number of the signal that ended it.
 
 Example:
   quorate run nightly-report --no-wait -- ./report --to /srv/reports";
