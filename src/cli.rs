@@ -115,7 +115,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
 
 /// Prints what clap returns instead of a command: the help, the version, or a usage error.
 fn print_instead(error: &clap::Error) -> Exit {
-    // If the stream is closed, nobody reads it.
+    // A failure is ignored: the exit code says enough if the stream is closed.
     let _ = error.print();
     if error.use_stderr() { Exit::Usage } else { Exit::Success }
 }

@@ -88,7 +88,7 @@ pub struct Event {
     /// The node that answers now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Who leads the room instead.
+    /// The leader that this process waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leader: Option<Leader>,
     /// The process id of the command.
@@ -173,7 +173,7 @@ pub struct EventRecord<'a> {
 /// How long the holder may act, counted from the moment that the two clocks show.
 #[derive(Serialize)]
 pub struct Authority {
-    /// Zero if the holder must not act any more.
+    /// If this is zero, the holder must not act.
     pub authority_remaining_ms: u64,
     /// The wall clock.
     pub authority_observed_unix_ms: u64,

@@ -90,7 +90,7 @@ impl From<&ClientError> for Exit {
 pub struct Failure {
     /// The exit code.
     pub exit: Exit,
-    /// What is printed.
+    /// Its text is printed on one line.
     pub error: anyhow::Error,
 }
 

@@ -13,7 +13,7 @@ use super::values::parse_duration;
 use crate::client::{Attempt, Client, Election, Leadership, Waiting};
 use crate::wire::Follower;
 
-/// Who wants to lead, and how long to wait for the room.
+/// The candidate, and how long it waits for the room.
 #[derive(Debug, clap::Args)]
 pub struct LeadArgs {
     #[command(flatten)]
@@ -67,7 +67,8 @@ pub async fn lead(
             Waiting::OtherLeads(follower) => other_leads(follower),
             Waiting::Trouble(error) => Event::of_failure(EventName::Waiting, error),
         };
-        // If nobody reads the events, the first event of the leadership fails and ends the command.
+        // A failure is ignored: if nobody reads the events, `quorate hold` notices it at its first event as leader, and
+        // `quorate run` goes on.
         let _ = waiting_emitter.emit(waiting_client.server(), None, event);
     });
     let attempt = async {

@@ -31,7 +31,7 @@ impl Reporter {
     /// Reports that the room was won, and from the second call on that the lease was renewed.
     ///
     /// # Errors
-    /// If nobody can read the events, as for all methods here.
+    /// If the event can't be written. This is true for all methods here.
     pub fn held(&mut self, leadership: &Leadership, standing: Standing) -> std::io::Result<()> {
         let Standing { server, expires_at, .. } = standing;
         let before = std::mem::replace(&mut self.server, server.clone());
@@ -72,7 +72,7 @@ impl Reporter {
                 (EventName::Error, Some("not_released".to_owned()), detail.to_owned())
             }
         };
-        // If nobody reads this event, there is nobody else to tell.
+        // A failure is ignored: the process ends now, and its exit code says enough.
         let _ = self.emitter.emit(&self.server, None, Event { term, reason_code: code, detail, ..Event::new(name) });
     }
 }

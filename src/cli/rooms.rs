@@ -205,7 +205,7 @@ pub fn watch(args: &WatchArgs) -> Result<Exit, Failure> {
 pub fn campaign(args: &CampaignArgs) -> Result<Exit, Failure> {
     let election = args.connect.client()?.election(&args.room)?;
     let campaign = args.candidate.campaign(&election)?;
-    // The file is created before the campaign. If it can't be, the room is not taken by a token that nobody has.
+    // The file is created before the campaign. Otherwise a failure would leave the room taken, and its token lost.
     let token_file = args.token_file.as_deref().map(NewTokenFile::beside).transpose()?;
     Runtime::new()?.block_on(async {
         match campaign.unattended(args.wait).await? {

@@ -58,7 +58,7 @@ pub fn run(args: ServeArgs, known_variables: &[String]) -> Result<(), Failure> {
 
 async fn start_node(config: Config) -> Result<(), Failure> {
     let when_ready = |listen: SocketAddr| {
-        // If stdout is closed, nobody wants to read this.
+        // A failure is ignored: the node serves even if stdout is closed.
         let _ = writeln!(std::io::stdout(), "{}", welcome(&format!("http://{listen}")));
     };
     node::run(config, when_ready).await.map_err(|error| {

@@ -36,7 +36,7 @@ struct Known {
     seen: Option<(Option<Leader>, Deadline)>,
 }
 
-/// Who leads at this moment.
+/// The leader at this moment.
 enum View {
     Own { term: u64, remaining: Duration },
     Other { leader: Leader, remaining: Duration },
@@ -66,7 +66,7 @@ impl Sidecar {
             .with_state(self.clone());
         tokio::spawn(async move {
             if let Err(error) = axum::serve(listener, routes).await {
-                tracing::warn!(%error, "the sidecar stopped; requests to --listen get no answer any more");
+                tracing::warn!(%error, "the sidecar stopped; requests to --listen get no answer from now on");
             }
         });
         tokio::spawn(watch(self.clone(), election));
