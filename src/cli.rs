@@ -1,16 +1,25 @@
-//! What a person types, and what is done about it.
+//! The command line: its commands, one file or folder for each group, and how they are run.
+//!
+//! The list of commands and [`run`] are in this file, because they are the map of the rest.
 
 mod bench;
+mod candidate;
 mod connect;
-mod events;
+mod emitter;
+mod event;
 mod exit;
 mod healthcheck;
 mod hold;
 mod lead;
+mod output;
+mod reporter;
 mod rooms;
 mod run;
-pub mod serve;
+mod serve;
+mod signals;
+mod text;
 mod token_file;
+mod values;
 mod version;
 
 use std::ffi::OsString;
@@ -18,11 +27,22 @@ use std::io::Write;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-pub use exit::{Exit, Failure};
+pub use exit::Exit;
 
-/// Leader election as a service that survives the loss of a node.
+const MORE_HELP: &str = "\
+Programs compete for rooms: at most one of them leads a room at a time. A cluster of nodes
+(`quorate serve`) decides which one. All other commands are clients of the cluster.
+
+A DURATION is a number with a unit, such as 500ms, 30s or 2m.
+
+Example, in two terminals:
+  quorate serve
+  quorate run nightly-report -- sh -c 'echo I lead in term $QUORATE_TERM; sleep 60'
+";
+
+/// Leader election over HTTP, by a cluster that survives the loss of a node.
 #[derive(Debug, Parser)]
-#[command(name = "quorate", version, disable_help_subcommand = true)]
+#[command(name = "quorate", version, disable_help_subcommand = true, after_help = format!("{MORE_HELP}\n{}", exit::CODES))]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -30,46 +50,46 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a node
+    /// Run a node of a cluster
     Serve(Box<serve::ServeArgs>),
-    /// Lead a room, and run a command for as long as that lasts
+    /// Lead a room, and run a command for as long as this process leads
     Run(Box<run::RunArgs>),
-    /// Lead a room, and print an event for each change
+    /// Lead a room for as long as possible, and print each change as an event
     Hold(Box<hold::HoldArgs>),
-    /// Make a room with an id that nobody can guess
+    /// Create a room with an id that nobody can guess
     Create(rooms::CreateArgs),
-    /// Say who leads a room
+    /// Show who leads rooms
     Status(rooms::StatusArgs),
-    /// Say who leads a room, at each change
+    /// Show who leads a room, now and after each change
     Watch(rooms::WatchArgs),
-    /// Campaign once for a room, and print the answer
+    /// Try to win a room, and print the answer; nothing renews the lease
     Campaign(rooms::CampaignArgs),
-    /// Give up a room, by its token
+    /// Give up a room that `campaign` has won
     Resign(rooms::ResignArgs),
-    /// Measure a running cluster with a bounded load
+    /// Measure how many operations a running cluster does, and how long each takes
     Bench(bench::BenchArgs),
-    /// Ask nodes whether they can serve: exit code 0 if all can, 69 if not
+    /// Check whether nodes are ready
     Healthcheck(healthcheck::HealthcheckArgs),
-    /// Print a script that completes this command line in a shell
+    /// Print a script that completes quorate commands in a shell
     Completions(version::CompletionsArgs),
     /// Print the version
     Version(version::VersionArgs),
-    /// The process between `run` and its command
+    /// Internal: start the command of `run`, and end it in time
     #[command(hide = true)]
     Guardian(run::guardian::GuardianArgs),
-    /// What becomes the command of `run`
+    /// Internal: become the command of `run`
     #[command(hide = true)]
-    Exec(run::guardian::ExecArgs),
+    Exec(run::exec::ExecArgs),
 }
 
-/// Does what the arguments ask for, and says how it ended.
+/// Runs the command that the arguments name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error),
+        Err(error) => return print_instead(&error),
     };
     let result = match cli.command {
-        Command::Serve(args) => serve::run(*args).map(|()| Exit::Success),
+        Command::Serve(args) => serve::run(*args, &known_variables()).map(|()| Exit::Success),
         Command::Run(args) => run::run(&args),
         Command::Hold(args) => hold::run(&args),
         Command::Create(args) => rooms::create(&args),
@@ -82,7 +102,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Completions(args) => version::completions(&args, &mut Cli::command()),
         Command::Version(args) => version::version(&args),
         Command::Guardian(args) => run::guardian::guard(&args),
-        Command::Exec(args) => run::guardian::exec(&args),
+        Command::Exec(args) => run::exec::exec(&args),
     };
     match result {
         Ok(exit) => exit,
@@ -93,25 +113,25 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     }
 }
 
-/// Help and version are answers; all else that clap returns is a usage error.
-fn refuse(error: &clap::Error) -> Exit {
-    // If stdout is closed, nobody reads the help.
+/// Prints what clap returns instead of a command: the help, the version, or a usage error.
+fn print_instead(error: &clap::Error) -> Exit {
+    // A failure is ignored: the exit code says enough if the stream is closed.
     let _ = error.print();
     if error.use_stderr() { Exit::Usage } else { Exit::Success }
 }
 
-/// A node's last words belong among its trace events; another command's are for the person.
+/// Reports why a command failed: a node does it by a trace event, any other command by a line on stderr.
 fn report(error: &anyhow::Error) {
     let error = in_one_line(error);
     if tracing::dispatcher::has_been_set() {
-        tracing::error!(error, "quorate ends");
+        tracing::error!(error, "the node stops");
     } else {
-        // If stderr is closed, the exit code has to do.
+        // If stderr is closed, the exit code still says it.
         let _ = writeln!(std::io::stderr(), "quorate: {error}");
     }
 }
 
-/// An error with its causes. Many errors name their cause themselves; it isn't said a second time then.
+/// An error with its causes. A cause that is part of the text already isn't repeated.
 fn in_one_line(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -124,30 +144,12 @@ fn in_one_line(error: &anyhow::Error) -> String {
     line
 }
 
-/// Every environment variable that some command reads, or sets for the command that it runs.
+/// Every environment variable that a command reads, or that `quorate run` sets.
 fn known_variables() -> Vec<String> {
     let cli = Cli::command();
     let arguments = cli.get_subcommands().flat_map(|command| command.get_arguments());
     let read = arguments.filter_map(|argument| argument.get_env()).map(|name| name.to_string_lossy().into_owned());
     read.chain([token_file::TOKEN_VARIABLE].into_iter().chain(run::VARIABLES).map(ToOwned::to_owned)).collect()
-}
-
-fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()
-}
-
-/// For commands that call nodes. A proxy from the environment is for the outside world, not for the nodes.
-fn http_client(request_deadline: std::time::Duration) -> reqwest::Result<reqwest::Client> {
-    let agent = concat!("quorate/", env!("CARGO_PKG_VERSION"));
-    reqwest::Client::builder().no_proxy().user_agent(agent).timeout(request_deadline).build()
-}
-
-/// Reads a URL for `--url`: plain HTTP, without a slash at its end.
-fn parse_url(text: &str) -> Result<String, String> {
-    match reqwest::Url::parse(text) {
-        Ok(url) if url.scheme() == "http" && url.has_host() => Ok(text.trim_end_matches('/').to_owned()),
-        _ => Err("write a URL as http://127.0.0.1:7400".to_owned()),
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Fencing: the database turns away a leader that is late, whatever that leader believes. Each row remembers the term
-that wrote it last, and takes no write of a lower one. Here with SQLite; PostgreSQL takes the same statement.
+"""Fencing: the database rejects the writes of an old leader that doesn't know yet that it has lost. Each row stores the
+term of its last write, and rejects writes of a lower term. This is for SQLite; PostgreSQL takes the same statement.
 
 usage: QUORATE_URL=http://a:7400,http://b:7400,http://c:7400 [TTL=30] scripts/recipes/fencing.py DATABASE ROOM CANDIDATE
-Exit code 20 if a write was turned away.
+Exit code 20: a write was rejected.
 """
 
 import os
@@ -22,7 +22,7 @@ ON CONFLICT (id) DO UPDATE SET result = excluded.result, term = excluded.term WH
 
 
 def write(database, report, result, term):
-    """Whether it was written. If not, a later leader has written before."""
+    """Whether the write was accepted. If not, a later leader has written before."""
     with database:
         return database.execute(WRITE, {"id": report, "result": result, "term": term}).rowcount == 1
 
@@ -34,8 +34,8 @@ def main():
     with database:
         database.execute(TABLE)
     with lead(urls, room, candidate, int(os.environ.get("TTL", "30"))) as leadership:
-        # On purpose this doesn't ask `leadership.is_held()`: it stands for a program that is paused between asking and
-        # writing. No lease can stop that one. The database can.
+        # This doesn't check `leadership.is_held()`, on purpose: it shows what happens to a program that is paused
+        # between the check and the write. A lease can't stop such a program, but the database can.
         while write(database, "nightly", f"by {candidate}", leadership.term):
             print(f"written under term {leadership.term}", flush=True)
             time.sleep(0.2)

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-// Leads a room and works meanwhile, with nothing but Node.js (18 or later, for fetch). To be copied: `lead` is all that
-// there is to call.
+// Leads a room and works while it leads, with nothing but Node.js (18 or later, for fetch). Copy this file, and call
+// `lead`.
 //
 // usage: QUORATE_URL=http://a:7400,http://b:7400,http://c:7400 [TTL=30] node scripts/recipes/lead.mjs ROOM
-// Exit code 20 if leading ended before the work did.
+// Exit code 20: the leadership ended before the work did.
 
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 
-// Milliseconds on a clock that counts while the machine sleeps, unlike performance.now(), and that nobody sets.
+// Milliseconds on a clock that nobody sets, and that also counts while the machine sleeps, unlike performance.now().
 const now = () => Number(readFileSync("/proc/uptime", "utf8").split(" ")[0]) * 1000;
 
 class Refused extends Error {
@@ -21,13 +21,13 @@ class Refused extends Error {
   }
 }
 
-// Asks one node after the other until one decides. The one that answered last is asked first.
+// Sends requests to one node after the other until one decides. The node that answered last comes first.
 class Nodes {
   constructor(urls) {
     this.urls = [...urls];
   }
 
-  // The answer, and the moment before the request that was answered. Nothing if no node decided by `deadline`.
+  // The answer, and the moment before its request was sent. Undefined if no node has decided by `deadline`.
   async post(path, body, deadline, { key, hold = 0 } = {}) {
     const headers = { "content-type": "application/json", ...(key && { "idempotency-key": key }) };
     for (let tries = 1; now() < deadline; tries++) {
@@ -39,7 +39,7 @@ class Nodes {
         const response = await fetch(this.urls[0] + path, request);
         const answer = await response.json();
         if (response.ok) return { answer, sent };
-        // 4xx is a decision. 5xx is neither a yes nor a no: another node may do better.
+        // 4xx except 429 is a decision. After 429 or 5xx nothing is decided: another node may do better.
         if (response.status < 500 && response.status !== 429) throw new Refused(answer);
       } catch (error) {
         if (error instanceof Refused) throw error;
@@ -49,28 +49,28 @@ class Nodes {
     }
   }
 
-  // Asks another node first from now on.
+  // From now on another node comes first.
   leave() {
     this.urls.push(this.urls.shift());
   }
 }
 
-// What `lead` gives. Ask `isHeld()` right before each step that can't be taken back, and send `term` along. `signal` is
-// aborted when it is over: for fetch and whatever else takes an AbortSignal.
+// What `lead` returns. Check `isHeld()` right before each step that can't be undone, and send `term` with it. `signal`
+// is aborted when the leadership ends: pass it to fetch and to other functions that take an AbortSignal.
 class Leadership {
   #over = new AbortController();
   #keeper;
 
   constructor(nodes, room, won) {
     Object.assign(this, { nodes, room, term: won.answer.leader.term });
-    // Not enumerable, so that no log shows it.
+    // The property isn't enumerable. So the token doesn't appear in a log when the object is printed.
     Object.defineProperty(this, "token", { value: won.answer.leader_token });
     this.signal = this.#over.signal;
     this.#take(won);
     this.#keeper = this.#keep();
   }
 
-  // Reads a clock, and waits for nobody: neither for a renewal that hangs nor for timers of a busy event loop.
+  // Reads a clock and never waits, neither for a renewal that hangs nor for timers of a busy event loop.
   isHeld() {
     if (now() >= this.deadline) this.#over.abort();
     return !this.signal.aborted;
@@ -78,7 +78,7 @@ class Leadership {
 
   #take({ answer, sent }) {
     this.renewAt = sent + answer.valid_for_ms / 3;
-    // The last fifth of the lease is for what is under way to come to its end.
+    // The last fifth of the lease is for work in progress to end.
     this.deadline = sent + answer.valid_for_ms * 0.8;
   }
 
@@ -92,11 +92,11 @@ class Leadership {
       try {
         const body = { leader_token: this.token };
         const renewed = await this.nodes.post(`/elections/${this.room}/renew`, body, this.deadline);
-        // What comes too late doesn't bring it back.
+        // A renewal that comes after the deadline doesn't count.
         if (renewed && this.isHeld()) this.#take(renewed);
       } catch (refused) {
         if (refused.code === "lease_not_current") break;
-        // One node may have other settings than the rest, as while they are changed on one after the other.
+        // This node may have other settings than the rest, for example while they are changed one by one.
         this.nodes.leave();
         this.renewAt = now() + 500;
       }
@@ -105,7 +105,7 @@ class Leadership {
     this.#over.abort();
   }
 
-  // To be called when the work has ended.
+  // Gives the room up. Call it when the work has ended.
   async resign() {
     const held = this.isHeld();
     this.#over.abort();
@@ -119,14 +119,15 @@ class Leadership {
 // Waits until `candidate` leads the room.
 export async function lead({ urls, room, candidate, ttlSeconds = 30 }) {
   const nodes = new Nodes(urls);
-  // The same key finds a lease again whose answer was lost, at any node.
+  // If the answer to a won campaign is lost, any node finds the lease again by this key.
   const key = randomBytes(24).toString("base64url");
   const campaign = { candidate_id: candidate, ttl_seconds: ttlSeconds };
   const path = `/elections/${room}/campaign`;
   for (;;) {
     const held = await nodes.post(path, { ...campaign, wait_seconds: 10 }, now() + 15000, { key, hold: 10000 });
     if (held?.answer.status !== "leader") continue;
-    // Granted while the node held the request, perhaps long after it was sent. This answer counts from now.
+    // The room may have been won long after the request was sent, while the node held it. So the campaign is sent
+    // again: the validity in this second answer counts from now.
     const won = await nodes.post(path, campaign, now() + 5000, { key });
     if (won?.answer.status === "leader") return new Leadership(nodes, room, won);
   }

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Leads a room and works meanwhile, with Python's standard library alone. To be copied: `lead` is all that there
-is to call.
+"""Leads a room and works while it leads, with Python's standard library alone. Copy this file, and call `lead`.
 
 usage: QUORATE_URL=http://a:7400,http://b:7400,http://c:7400 [TTL=30] scripts/recipes/lead.py ROOM
-Exit code 20 if leading ended before the work did.
+Exit code 20: the leadership ended before the work did.
 """
 
 import http.client
@@ -19,12 +18,12 @@ import urllib.request
 
 
 def now():
-    """Seconds on a clock that counts while the machine sleeps, unlike time.monotonic(), and that nobody sets."""
+    """Seconds on a clock that nobody sets, and that also counts while the machine sleeps, unlike time.monotonic()."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Refused(Exception):
-    """A node understood, and says no."""
+    """A node has understood the request, and rejects it."""
 
     def __init__(self, body):
         super().__init__(body.get("error"))
@@ -32,15 +31,15 @@ class Refused(Exception):
 
 
 class Nodes:
-    """Asks one node after the other until one decides. The one that answered last is asked first."""
+    """Sends requests to one node after the other until one decides. The node that answered last comes first."""
 
     def __init__(self, urls):
         self.urls = list(urls)
-        # A proxy from the environment is for the outside world.
+        # A proxy from the environment is not for the nodes.
         self.opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def post(self, path, body, deadline, key=None, hold=0):
-        """The answer, and the moment before the request that was answered. None if no node decided by `deadline`."""
+        """The answer, and the moment before its request was sent. None if no node has decided by `deadline`."""
         headers = {"Content-Type": "application/json", **({"Idempotency-Key": key} if key else {})}
         tries = 0
         while now() < deadline:
@@ -52,7 +51,7 @@ class Nodes:
                 with self.opener.open(request, timeout=timeout) as response:
                     return json.load(response), sent
             except urllib.error.HTTPError as error:
-                # 4xx is a decision. 5xx is neither a yes nor a no: another node may do better.
+                # 4xx except 429 is a decision. After 429 or 5xx nothing is decided: another node may do better.
                 if error.code < 500 and error.code != 429:
                     raise Refused(read_error(error)) from None
             except (OSError, ValueError, http.client.HTTPException):
@@ -64,7 +63,7 @@ class Nodes:
         return None
 
     def leave(self):
-        """Asks another node first from now on."""
+        """From now on another node comes first."""
         self.urls.append(self.urls.pop(0))
 
 
@@ -76,7 +75,7 @@ def read_error(error):
 
 
 class Leadership:
-    """What `lead` gives. Ask `is_held()` right before each step that can't be taken back, and send `term` along."""
+    """What `lead` returns. Check `is_held()` right before each step that can't be undone, and send `term` with it."""
 
     def __init__(self, nodes, room, answer, sent):
         self.nodes, self.room = nodes, room
@@ -87,7 +86,7 @@ class Leadership:
         self.keeper.start()
 
     def is_held(self):
-        """Reads a clock, and waits for nobody: a renewal that hangs changes nothing. Once over, it stays so."""
+        """Reads a clock and never waits, not even for a renewal that hangs. Once it is false, it stays false."""
         if now() >= self.deadline:
             self.over.set()
         return not self.over.is_set()
@@ -95,7 +94,7 @@ class Leadership:
     def take(self, answer, sent):
         valid_for = answer["valid_for_ms"] / 1000
         self.renew_at = sent + valid_for / 3
-        # The last fifth of the lease is for what is under way to come to its end.
+        # The last fifth of the lease is for work in progress to end.
         self.deadline = sent + valid_for * 0.8
 
     def keep(self):
@@ -107,11 +106,11 @@ class Leadership:
             except Refused as refused:
                 if refused.code == "lease_not_current":
                     break
-                # One node may have other settings than the rest, as while they are changed on one after the other.
+                # This node may have other settings than the rest, for example while they are changed one by one.
                 self.nodes.leave()
                 self.renew_at = now() + 0.5
                 continue
-            # What comes too late doesn't bring it back.
+            # A renewal that comes after the deadline doesn't count.
             if renewed and self.is_held():
                 self.take(*renewed)
         self.over.set()
@@ -120,7 +119,7 @@ class Leadership:
         return self
 
     def __exit__(self, *_):
-        """The work has ended, so the room can be given up."""
+        """Gives the room up, because the work has ended."""
         held = self.is_held()
         self.over.set()
         self.keeper.join()
@@ -134,14 +133,15 @@ class Leadership:
 def lead(urls, room, candidate, ttl_seconds=30):
     """Waits until `candidate` leads the room."""
     nodes = Nodes(urls)
-    # The same key finds a lease again whose answer was lost, at any node.
+    # If the answer to a won campaign is lost, any node finds the lease again by this key.
     key = secrets.token_urlsafe(24)
     campaign = {"candidate_id": candidate, "ttl_seconds": ttl_seconds}
     path = f"/elections/{room}/campaign"
     while True:
         won = nodes.post(path, {**campaign, "wait_seconds": 10}, now() + 15, key, hold=10)
         if won and won[0]["status"] == "leader":
-            # Granted while the node held the request, perhaps long after it was sent. This answer counts from now.
+            # The room may have been won long after the request was sent, while the node held it. So the campaign is
+            # sent again: the validity in this second answer counts from now.
             won = nodes.post(path, campaign, now() + 5, key)
             if won and won[0]["status"] == "leader":
                 return Leadership(nodes, room, *won)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Leads a room and runs a command meanwhile, with nothing but bash, curl and jq. The command is told to stop, and then
-# made to, before the lease ends, whatever happens to the nodes. Where the program can be had, `quorate run` does this
-# better: it also ends the command's children if this script is killed.
+# Leads a room and runs a command while it leads, with nothing but bash, curl and jq. If the lease can't be renewed, the
+# command gets TERM and then KILL before the lease ends. If you can install the program, use `quorate run` instead: it
+# ends the command's children even if it is killed itself, which this script can't.
 #
 # usage: QUORATE_URL=http://a:7400,http://b:7400,http://c:7400 [TTL=30] scripts/recipes/lead.sh ROOM COMMAND [ARG…]
-# The command gets QUORATE_TERM, to be sent along with every write. The exit code is the command's, or 20 if leading
-# ended first.
+# The command finds its term in QUORATE_TERM, and must send it with every write. The exit code is the command's, or 20
+# if the leadership ended first.
 set -euo pipefail
 
 room=$1
@@ -18,15 +18,17 @@ pid=''
 
 say() { printf '%s: %s\n' "$room" "$*" >&2; }
 
-# Milliseconds on a clock that counts while the machine sleeps. Neither `date`, which others set, nor SECONDS will do.
+# Milliseconds on a clock that nobody sets, and that also counts while the machine sleeps. `date` can be set, and
+# SECONDS is not exact enough.
 now() {
     local uptime
     read -r uptime _ </proc/uptime
     now=$((10#${uptime/./} * 10))
 }
 
-# ask PATH BODY DEADLINE [HOLD]: one node after the other, until one decides or the deadline has passed. Each gets its
-# share of the time, and HOLD milliseconds more. Leaves `status`, `answer` and `sent`, the moment before the request.
+# ask PATH BODY DEADLINE [HOLD]: sends a request to one node after the other, until one decides or the deadline has
+# passed. Each node gets its share of the time, and HOLD milliseconds more. Sets `status`, `answer`, and `sent`, which
+# is the moment before the request.
 ask() {
     local path=$1 body=${2//\"/\\\"} deadline=$3 hold=${4:-0} tries=0 share request output
     while now && ((now < deadline)); do
@@ -37,11 +39,11 @@ ask() {
 header = \"Content-Type: application/json\"
 header = \"Idempotency-Key: $key\"
 data = \"$body\""
-        # By stdin, for it has secrets, and everybody on a machine can read the arguments of a process.
+        # The request goes to curl by stdin, because it has secrets and every user can read the arguments of a process.
         output=$(curl -sK - --noproxy '*' --connect-timeout 1 --max-time "$(seconds $((share + hold)))" \
             -w '\n%{http_code}' <<<"$request") || output=$'\n000'
         status=${output##*$'\n'} answer=${output%$'\n'*}
-        # 2xx and 4xx are decisions. No connection, no answer in time, or 5xx: another node may do better.
+        # 2xx, and 4xx except 429, are decisions. After anything else another node may do better.
         if [[ $status == [24]* && $status != 429 ]] && jq -e . <<<"$answer" >/dev/null 2>&1; then return 0; fi
         leave
         if ((++tries % ${#urls[@]} == 0)); then sleep 0.1; fi
@@ -49,12 +51,12 @@ data = \"$body\""
     return 1
 }
 
-# Asks another node first from now on.
+# From now on another node comes first.
 leave() { urls=("${urls[@]:1}" "${urls[0]}"); }
 
 seconds() { printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)); }
 
-# Takes over what an answer says: when to renew, when the command must be told to stop, and when it must be gone.
+# Takes the times from an answer: when to renew, when the command gets TERM, and when it must be gone.
 granted() {
     local valid
     valid=$(jq .valid_for_ms <<<"$answer")
@@ -63,22 +65,22 @@ granted() {
     gone_at=$((sent + valid * 8 / 10))
 }
 
-# campaign SECONDS: waits so long for the room, and says whether it was won.
+# campaign SECONDS: waits for the room for this long, and succeeds if it was won.
 campaign() {
     local body="{\"candidate_id\":\"$candidate\",\"ttl_seconds\":$ttl,\"wait_seconds\":$1}" hold=$(($1 * 1000))
     now
     ask "/elections/$room/campaign" "$body" $((now + hold + 5000)) "$hold" || return 1
     if [[ $status != 200 ]]; then
-        say "refused: $answer"
+        say "rejected: $answer"
         exit 69
     fi
     [[ $(jq -r .status <<<"$answer") == leader ]]
 }
 
-# Tells the command's whole process group; fails if nothing of it is left.
+# Sends a signal to the command's whole process group. Fails if no process of it is left.
 signal() { kill "-$1" -- "-$pid" 2>/dev/null; }
 
-# Ends the group: politely, and by force at the deadline.
+# Ends the group: with TERM, and with KILL at the deadline.
 end() {
     signal TERM || return 0
     while signal 0; do
@@ -88,11 +90,11 @@ end() {
     done
 }
 
-# The command is to end by itself; the room is kept until it has.
+# A signal to this script is passed on as TERM. The room is kept until the command has ended.
 trap 'if [[ -n $pid ]]; then signal TERM || true; else exit 143; fi' TERM INT HUP
 
-# Who waits for long is granted a lease while the node holds the request. So a win is asked for again, with the same
-# key: that answer counts from now.
+# The room may be won while the node holds the request, long after it was sent. So after a win the campaign is sent
+# again with the same key: the validity in this second answer counts from now.
 until campaign 5 && campaign 0; do sleep 0.2; done
 granted
 token=$(jq -r .leader_token <<<"$answer")
@@ -100,7 +102,8 @@ QUORATE_TERM=$(jq .leader.term <<<"$answer")
 export QUORATE_TERM QUORATE_ROOM=$room
 say "leads, term $QUORATE_TERM"
 
-# Job control gives the command a process group of its own. If this script is killed, the kernel kills the command.
+# Job control (set -m) gives the command a process group of its own. If this script is killed, the kernel kills the
+# command.
 set -m
 setpriv --pdeathsig KILL -- "$@" &
 pid=$!
@@ -109,7 +112,7 @@ set +m
 while signal 0; do
     now
     if ((now >= stop_at)); then
-        say 'no renewal got through: the command is ended'
+        say 'no renewal got through, so the command is ended'
         end
         exit 20
     fi
@@ -118,11 +121,11 @@ while signal 0; do
             if [[ $status == 200 ]]; then
                 granted
             elif [[ $(jq -r .code <<<"$answer") == lease_not_current ]]; then
-                say 'the lease is gone: the command is ended'
+                say 'the lease is gone, so the command is ended'
                 end
                 exit 20
             else
-                # One node may have other settings than the rest, as while they are changed on one after the other.
+                # This node may have other settings than the rest, for example while they are changed one by one.
                 say "not renewed: $answer"
                 leave
                 renew_at=$((now + 500))
@@ -134,7 +137,8 @@ done
 code=0
 wait "$pid" || code=$?
 
-# Only now, since nothing of the command is left.
+# The room is given up only now, when no process of the command is left.
 now
-ask "/elections/$room/resign" "{\"leader_token\":\"$token\"}" $((now + 2000)) || say 'not resigned; the lease will end'
+ask "/elections/$room/resign" "{\"leader_token\":\"$token\"}" $((now + 2000)) ||
+    say 'not resigned; the room is vacant when the lease ends'
 exit "$code"

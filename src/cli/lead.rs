@@ -1,85 +1,75 @@
-//! What `quorate hold` and `quorate run` have in common: the way to a leadership, and signals on it.
+//! The way to a leadership, for `quorate hold` and `quorate run`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use parking_lot::Mutex;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use super::candidate::CandidateArgs;
+use super::connect::ConnectArgs;
+use super::emitter::Emitter;
+use super::event::{Event, EventName};
+use super::exit::{Exit, Failure};
+use super::signals::Signals;
+use super::values::parse_duration;
+use crate::client::{Attempt, Client, Election, Leadership, Waiting};
+use crate::wire::Follower;
 
-use super::connect::{ConnectArgs, advise, exit_for, parse_duration, parse_ttl};
-use super::events::{Emitter, Event};
-use super::{Exit, Failure};
-use crate::client::{Attempt, Client, ClientError, Election, Leadership, LossReason, Waiting};
-use crate::random::{SystemRandom, random_bytes};
-
-/// Who wants to lead, and how long to wait for it.
+/// The candidate, and how long it waits for the room.
 #[derive(Debug, clap::Args)]
 pub struct LeadArgs {
-    /// Name to campaign under [default: host:pid:random]
-    #[arg(long, env = "QUORATE_CANDIDATE", value_name = "NAME", default_value_t = own_name(), hide_default_value = true)]
-    pub candidate: String,
+    #[command(flatten)]
+    pub candidate: CandidateArgs,
 
-    /// How long the lease lasts without a renewal, from 5s to 300s; authority is 80 % of it
-    #[arg(long, value_name = "DURATION", value_parser = parse_ttl, default_value = "30s")]
-    pub ttl: Duration,
-
-    /// What everybody shall see beside the name
-    #[arg(long, value_name = "TEXT")]
-    pub metadata: Option<String>,
-
-    /// Give up with exit code 11 when the room isn't won within this [default: wait for ever]
+    /// How long to wait for the room. If it isn't won by then, exit with code 11 [default: no limit]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub wait: Option<Duration>,
 
-    /// End with exit code 10 at once when somebody else leads
+    /// Don't wait: if somebody else leads, exit at once with code 10
     #[arg(long, conflicts_with = "wait")]
     pub no_wait: bool,
 }
 
-/// A name that no other process has.
-pub fn own_name() -> String {
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let host: String = host.chars().filter(|c| c.is_ascii_alphanumeric() || ".-_".contains(*c)).take(32).collect();
-    let random = URL_SAFE_NO_PAD.encode(random_bytes::<6>(&SystemRandom));
-    format!("{host}:{}:{random}", std::process::id())
+/// The room to lead, and the nodes that decide about it.
+pub struct Target {
+    /// Knows which node answered last.
+    pub client: Client,
+    /// The room.
+    pub election: Election,
 }
 
-/// An emitter that a campaign can tell things to.
-pub type SharedEmitter = Arc<Mutex<Emitter>>;
+impl Target {
+    /// A room at these nodes. Nothing is sent yet.
+    pub fn new(connect: &ConnectArgs, room: &str) -> Result<Target, Failure> {
+        let client = connect.client()?;
+        let election = client.election(room)?;
+        Ok(Target { client, election })
+    }
+}
 
 /// How a campaign ended.
 pub enum Led {
-    /// With a leadership.
+    /// The room is won.
     Won(Leadership),
-    /// With an exit code.
+    /// The room isn't won, and the command ends with this.
     Not(Exit),
 }
 
-/// The election of `room` at these nodes.
-pub fn election(connect: &ConnectArgs, room: &str) -> Result<(Client, Election), Failure> {
-    let client = connect.client()?;
-    let election = client.election(room)?;
-    Ok((client, election))
-}
-
-/// Campaigns as `args` say, and tells what happens. A signal ends it.
+/// Campaigns until `args` say to stop, and reports what happens. A signal ends the campaign.
 pub async fn lead(
-    (client, election): &(Client, Election),
+    target: &Target,
     args: &LeadArgs,
-    emitter: &SharedEmitter,
+    emitter: &Arc<Emitter>,
     signals: &mut Signals,
 ) -> Result<Led, Failure> {
-    let mut campaign = election.campaign(&args.candidate).map_err(advise)?.ttl(args.ttl)?;
-    if let Some(metadata) = &args.metadata {
-        campaign = campaign.metadata(metadata)?;
-    }
-    let (told, teller) = (emitter.clone(), client.clone());
-    let campaign = campaign.on_waiting(move |waiting| {
-        let (name, event) = waiting_event(waiting);
-        // If nobody reads, the first event of the leadership finds out.
-        let _ = emit(&told, name, teller.server(), None, event);
+    let client = &target.client;
+    let (waiting_emitter, waiting_client) = (emitter.clone(), client.clone());
+    let campaign = args.candidate.campaign(&target.election)?.on_waiting(move |waiting| {
+        let event = match waiting {
+            Waiting::OtherLeads(follower) => other_leads(follower),
+            Waiting::Trouble(error) => Event::of_failure(EventName::Waiting, error),
+        };
+        // A failure is ignored: if nobody reads the events, `quorate hold` notices it at its first event as leader, and
+        // `quorate run` goes on.
+        let _ = waiting_emitter.emit(waiting_client.server(), None, event);
     });
     let attempt = async {
         match args.wait {
@@ -90,116 +80,27 @@ pub async fn lead(
     };
     let attempt = tokio::select! {
         biased;
-        kind = signals.end() => return Ok(Led::Not(Exit::Signal(kind))),
+        number = signals.end() => return Ok(Led::Not(Exit::Signal(number))),
         attempt = attempt => attempt,
     };
     match attempt {
         Ok(Attempt::Won(leadership)) => Ok(Led::Won(leadership)),
-        Ok(Attempt::Follower(lost)) => {
-            let (name, event) = waiting_event(Waiting::OtherLeads(&lost));
-            let _ = emit(emitter, name, client.server(), None, event);
+        Ok(Attempt::Follower(follower)) => {
+            let _ = emitter.emit(client.server(), None, other_leads(&follower));
             Ok(Led::Not(if args.no_wait { Exit::OtherLeads } else { Exit::WaitedInVain }))
         }
         Err(error) => {
-            let in_vain = args.wait.is_some() && exit_for(&error) == Exit::Unreachable;
-            let exit = if in_vain { Exit::WaitedInVain } else { exit_for(&error) };
-            let _ = emit(emitter, "error", client.server(), None, trouble(&error));
-            Err(Failure { exit, error: error.into() })
+            let _ = emitter.emit(client.server(), None, Event::of_failure(EventName::Error, &error));
+            let mut failure = Failure::from(error);
+            if args.wait.is_some() && failure.exit == Exit::Unreachable {
+                failure.exit = Exit::WaitedInVain;
+            }
+            Err(failure)
         }
     }
 }
 
-/// Tells an event.
-pub fn emit(
-    emitter: &SharedEmitter,
-    name: &'static str,
-    server: &str,
-    leadership: Option<&Leadership>,
-    event: Event,
-) -> std::io::Result<()> {
-    let term = leadership.map(|leadership| leadership.term().0);
-    let authority = leadership.map(Leadership::authority);
-    let mut emitter = emitter.lock();
-    emitter.emit(name, server, authority, Event { term, ..event })
+fn other_leads(follower: &Follower) -> Event {
+    let Follower { leader, retry_after_ms, .. } = follower;
+    Event { leader: leader.clone(), retry_after_ms: Some(*retry_after_ms), ..Event::new(EventName::Waiting) }
 }
-
-fn waiting_event(waiting: Waiting<'_>) -> (&'static str, Event) {
-    match waiting {
-        Waiting::OtherLeads(lost) => {
-            let leader = lost.leader.clone();
-            ("waiting", Event { leader, retry_after_ms: Some(lost.retry_after_ms), ..Event::default() })
-        }
-        Waiting::Trouble(error) => ("waiting", trouble(error)),
-    }
-}
-
-fn trouble(error: &ClientError) -> Event {
-    let ours = match error {
-        ClientError::OutcomeUnknown(_) => "outcome_unknown",
-        ClientError::Invalid(_) => "invalid_input",
-        _ => "unavailable",
-    };
-    let reason = error.code().unwrap_or(ours).to_owned();
-    Event { reason_code: Some(reason), detail: error.to_string(), ..Event::default() }
-}
-
-/// The event that ends a leadership, and its code.
-pub fn end_event(reason: &LossReason) -> (&'static str, String) {
-    match reason {
-        LossReason::NotCurrent => ("lost", "lease_not_current".to_owned()),
-        LossReason::Rejected { code } => ("lost", code.clone()),
-        LossReason::Uncertain => ("uncertain", "authority_deadline".to_owned()),
-        LossReason::Resigned => ("released", "resigned".to_owned()),
-    }
-}
-
-/// Signals that say something to a leader.
-pub struct Signals {
-    ending: [(i32, Signal); 4],
-    others: [(i32, Signal); 2],
-}
-
-impl Signals {
-    /// From now on these signals don't end the process by themselves.
-    pub fn listen() -> std::io::Result<Signals> {
-        let listen = |kind: SignalKind| Ok::<_, std::io::Error>((kind.as_raw_value(), signal(kind)?));
-        Ok(Signals {
-            ending: [
-                listen(SignalKind::terminate())?,
-                listen(SignalKind::interrupt())?,
-                listen(SignalKind::hangup())?,
-                listen(SignalKind::quit())?,
-            ],
-            others: [listen(SignalKind::user_defined1())?, listen(SignalKind::user_defined2())?],
-        })
-    }
-
-    /// The next signal that asks for an end. Others are ignored.
-    pub async fn end(&mut self) -> u8 {
-        let [(a, term), (b, int), (c, hup), (d, quit)] = &mut self.ending;
-        let number = tokio::select! {
-            _ = term.recv() => *a,
-            _ = int.recv() => *b,
-            _ = hup.recv() => *c,
-            _ = quit.recv() => *d,
-        };
-        u8::try_from(number).unwrap_or(u8::MAX)
-    }
-
-    /// The next signal, and whether it asks for an end.
-    pub async fn next(&mut self) -> (i32, bool) {
-        let [(a, term), (b, int), (c, hup), (d, quit)] = &mut self.ending;
-        let [(e, usr1), (f, usr2)] = &mut self.others;
-        tokio::select! {
-            _ = term.recv() => (*a, true),
-            _ = int.recv() => (*b, true),
-            _ = hup.recv() => (*c, true),
-            _ = quit.recv() => (*d, true),
-            _ = usr1.recv() => (*e, false),
-            _ = usr2.recv() => (*f, false),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -1,4 +1,4 @@
-//! `quorate create`, `status`, `watch`, `campaign` and `resign`: one request each, or one stream.
+//! `quorate create`, `status`, `watch`, `campaign` and `resign`: each sends one request, or reads one stream.
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -8,16 +8,29 @@ use anyhow::anyhow;
 use futures::StreamExt;
 use futures::future::try_join_all;
 use serde_json::Value;
+use tokio::runtime::Runtime;
 
-use super::connect::{ConnectArgs, Output, advise, parse_duration, parse_ttl, print};
+use super::candidate::CandidateArgs;
+use super::connect::ConnectArgs;
+use super::exit::{Exit, Failure};
+use super::output::{Output, print};
+use super::text::{describe, table};
 use super::token_file::{NewTokenFile, read_token};
-use super::{Exit, Failure};
+use super::values::{ROOM_HELP, parse_duration};
 use crate::client::{Attempt, Election};
-use crate::wire::{Leader, LeaderToken, RoomStatus, WatchEvent};
+use crate::wire::{LeaderToken, RoomStatus, WatchEvent};
 
 /// Arguments of `quorate create`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  ROOM=$(quorate create)")]
+#[command(after_help = "\
+Prints the id of the room. A room doesn't have to be created before it is used: any id will do. But
+programs that don't know the id of a created room can't compete for it.
+
+Exit codes: 0 for success; for others see `quorate --help`.
+
+Example:
+  ROOM=$(quorate create)
+  quorate run $ROOM -- ./report")]
 pub struct CreateArgs {
     #[command(flatten)]
     connect: ConnectArgs,
@@ -30,34 +43,44 @@ pub struct CreateArgs {
 /// Arguments of `quorate status`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-As text it is a table on a terminal, and a line for each room elsewhere. As JSON it is an object for each room, one a line.
+As text, the answer is a table on a terminal, and otherwise one line per room. As JSON, it is one
+object per room, each on a line. A room that nobody leads is vacant.
+
+Exit codes: 0 for success, also if a room is vacant; for others see `quorate --help`.
 
 Example:
   quorate status nightly-report --output json | jq -r .leader.candidate_id")]
 pub struct StatusArgs {
-    /// The rooms
+    /// Ids of the rooms: each has 8 to 64 ASCII letters, digits, - or _
     #[arg(required = true, value_name = "ROOM")]
     rooms: Vec<String>,
 
     #[command(flatten)]
     connect: ConnectArgs,
 
-    /// How to print the answers
+    /// How to print the answer
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     output: Output,
 }
 
 /// Arguments of `quorate watch`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  quorate watch nightly-report --output json | jq --unbuffered .leader.term")]
+#[command(after_help = "\
+Prints one line now, and one for each change. If the node fails, another one is asked. The command
+goes on until a signal ends it, or until nobody reads its output any more.
+
+Exit codes: 0 for success; for others see `quorate --help`.
+
+Example:
+  quorate watch nightly-report --output json | jq --unbuffered .leader.term")]
 pub struct WatchArgs {
-    /// The room
+    #[arg(help = ROOM_HELP)]
     room: String,
 
     #[command(flatten)]
     connect: ConnectArgs,
 
-    /// How to print the events [default: text on a terminal, json elsewhere]
+    /// How to print each line [default: text on a terminal, otherwise json]
     #[arg(long, value_enum, value_name = "FORMAT")]
     output: Option<Output>,
 }
@@ -65,34 +88,34 @@ pub struct WatchArgs {
 /// Arguments of `quorate campaign`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The answer is printed as JSON. Nobody renews the lease: use `quorate hold` or `quorate run` for that.
-Exit code 0: leads. 10: somebody else does. 11: somebody else did all the time.
+Prints the answer as JSON. If the room was won, the answer contains its leader_token, which resigns
+or renews the lease. Nothing renews it here: use `quorate hold` or `quorate run` to keep a room.
+
+Exit codes:
+  0   the room is won
+  10  somebody else leads the room
+  11  the room was not won within --wait
+  64  wrong command line
+  69  no node was reached, or none can decide now; the room may be won nevertheless
+  70  internal error
+  77  not allowed by the cluster
 
 Example:
   quorate campaign nightly-report --candidate worker-a --token-file token && ./report
   quorate resign nightly-report --token-file token")]
 pub struct CampaignArgs {
-    /// The room
+    #[arg(help = ROOM_HELP)]
     room: String,
 
-    /// Name to campaign under
-    #[arg(long, env = "QUORATE_CANDIDATE", value_name = "NAME", default_value_t = super::lead::own_name(),
-          hide_default_value = true)]
-    candidate: String,
+    #[command(flatten)]
+    candidate: CandidateArgs,
 
-    /// How long the lease lasts, from 5s to 300s
-    #[arg(long, value_name = "DURATION", value_parser = parse_ttl, default_value = "30s")]
-    ttl: Duration,
-
-    /// What everybody shall see beside the name
-    #[arg(long, value_name = "TEXT")]
-    metadata: Option<String>,
-
-    /// Wait for the room for so long
+    /// How long to wait for the room if somebody else leads it
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "0s")]
     wait: Duration,
 
-    /// File for the token, made with mode 600; without it the token is printed with the rest
+    /// File in which to keep the leader_token. It is created or replaced, for its owner alone (mode 600) [default: the
+    /// token is printed with the answer]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
@@ -103,16 +126,24 @@ pub struct CampaignArgs {
 /// Arguments of `quorate resign`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The token is read from --token-file, from the variable QUORATE_LEADER_TOKEN, or from stdin. There is no flag for \
-it, since everybody on a machine can read the flags of a process.
+The token is the leader_token that `quorate campaign` got. There is no flag for the token itself,
+because every user of a machine can read the arguments of a process.
+
+Exit codes:
+  0   the room is vacant now
+  20  the lease had ended before
+  64  wrong command line, or no token
+  69  no node was reached, or none can decide now
+  70  internal error
+  77  not allowed by the cluster
 
 Example:
   quorate resign nightly-report --token-file token")]
 pub struct ResignArgs {
-    /// The room
+    #[arg(help = ROOM_HELP)]
     room: String,
 
-    /// File with the token; - is stdin
+    /// File with the token, or - for stdin [default: the variable QUORATE_LEADER_TOKEN, or stdin if it is not set]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
@@ -124,19 +155,19 @@ pub struct ResignArgs {
     output: Output,
 }
 
-/// Makes a room with an id that nobody can guess.
+/// Creates a room with an id that nobody can guess.
 pub fn create(args: &CreateArgs) -> Result<Exit, Failure> {
     let client = args.connect.client()?;
-    let room = super::runtime()?.block_on(client.create())?;
+    let room = Runtime::new()?.block_on(client.create())?;
     print(args.output, &room, |room| room.election_id.to_string())?;
     Ok(Exit::Success)
 }
 
-/// Says who leads.
+/// Shows who leads rooms.
 pub fn status(args: &StatusArgs) -> Result<Exit, Failure> {
     let client = args.connect.client()?;
     let elections: Vec<_> = args.rooms.iter().map(|room| client.election(room)).collect::<Result<_, _>>()?;
-    let rooms = super::runtime()?.block_on(try_join_all(elections.iter().map(Election::status)))?;
+    let rooms = Runtime::new()?.block_on(try_join_all(elections.iter().map(Election::status)))?;
     if args.output == Output::Text && std::io::stdout().is_terminal() {
         write!(std::io::stdout(), "{}", table(&rooms))?;
         return Ok(Exit::Success);
@@ -149,19 +180,20 @@ pub fn status(args: &StatusArgs) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// Says who leads, again and again.
+/// Shows who leads a room, now and after each change.
 pub fn watch(args: &WatchArgs) -> Result<Exit, Failure> {
     let election = args.connect.client()?.election(&args.room)?;
     let output = Output::or_as_fits_stdout(args.output);
-    super::runtime()?.block_on(async {
-        // The stream tries for ever. Whoever got the URL wrong wants to know it now.
+    Runtime::new()?.block_on(async {
+        // The stream never gives up. This first request fails if no node can be reached, because of a wrong URL, for
+        // example.
         election.status().await?;
         let mut events = Box::pin(election.watch());
         while let Some(event) = events.next().await {
             let text =
                 |event: &WatchEvent| describe(event.election_id.as_str(), event.leader.as_ref(), event.retry_after_ms);
             if print(output, &event?, text).is_err() {
-                // Nobody reads on, as after `| head -1`.
+                // The reader has closed the pipe, as `head -1` does after one line.
                 break;
             }
         }
@@ -169,54 +201,13 @@ pub fn watch(args: &WatchArgs) -> Result<Exit, Failure> {
     })
 }
 
-/// One line about a room. All that is in it passed the checks of the domain, but for the metadata.
-pub fn describe(room: &str, leader: Option<&Leader>, retry_after_ms: u64) -> String {
-    let Some(leader) = leader else { return format!("{room}: vacant") };
-    let Leader { candidate_id, term, .. } = leader;
-    let shown = leader.metadata.as_ref().map_or_else(String::new, |text| format!(" ({:?})", text.as_str()));
-    format!("{room}: {candidate_id}{shown} leads, term {term}, {} left", seconds(retry_after_ms))
-}
-
-/// Rooms one below the other, for people.
-fn table(rooms: &[RoomStatus]) -> String {
-    let heading = ["ROOM", "LEADER", "TERM", "LEFT", "METADATA"].map(str::to_owned);
-    let rows = rooms.iter().map(|room| match &room.leader {
-        None => [room.election_id.to_string(), "vacant".into(), String::new(), String::new(), String::new()],
-        Some(Leader { candidate_id, metadata, term, .. }) => [
-            room.election_id.to_string(),
-            candidate_id.to_string(),
-            term.to_string(),
-            seconds(room.retry_after_ms),
-            metadata.as_ref().map_or_else(String::new, |text| format!("{:?}", text.as_str())),
-        ],
-    });
-    let lines: Vec<_> = std::iter::once(heading).chain(rows).collect();
-    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-    let widths = [0, 1, 2, 3].map(width);
-    let mut text = String::new();
-    for [room, leader, term, left, metadata] in &lines {
-        let [a, b, c, d] = widths;
-        let line = format!("{room:<a$}  {leader:<b$}  {term:<c$}  {left:>d$}  {metadata}");
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
-}
-
-fn seconds(millis: u64) -> String {
-    format!("{:.1} s", Duration::from_millis(millis).as_secs_f32())
-}
-
-/// One campaign, and nothing after it.
+/// Campaigns, and leaves the lease to the caller.
 pub fn campaign(args: &CampaignArgs) -> Result<Exit, Failure> {
     let election = args.connect.client()?.election(&args.room)?;
-    let mut campaign = election.campaign(&args.candidate).map_err(advise)?.ttl(args.ttl)?;
-    if let Some(metadata) = &args.metadata {
-        campaign = campaign.metadata(metadata)?;
-    }
-    // Before the campaign: a token that can't be kept anywhere blocks the room.
+    let campaign = args.candidate.campaign(&election)?;
+    // The file is created before the campaign. Otherwise a failure would leave the room taken, and its token lost.
     let token_file = args.token_file.as_deref().map(NewTokenFile::beside).transpose()?;
-    super::runtime()?.block_on(async {
+    Runtime::new()?.block_on(async {
         match campaign.unattended(args.wait).await? {
             Attempt::Won(granted) => {
                 let mut answer = serde_json::to_value(&granted.won)?;
@@ -232,8 +223,8 @@ pub fn campaign(args: &CampaignArgs) -> Result<Exit, Failure> {
                 print(Output::Json, &answer, Value::to_string)?;
                 Ok(Exit::Success)
             }
-            Attempt::Follower(lost) => {
-                print(Output::Json, &lost, |_| String::new())?;
+            Attempt::Follower(follower) => {
+                print(Output::Json, &follower, |_| String::new())?;
                 Ok(if args.wait.is_zero() { Exit::OtherLeads } else { Exit::WaitedInVain })
             }
         }
@@ -244,9 +235,12 @@ pub fn campaign(args: &CampaignArgs) -> Result<Exit, Failure> {
 pub fn resign(args: &ResignArgs) -> Result<Exit, Failure> {
     let election = args.connect.client()?.election(&args.room)?;
     let token = LeaderToken::new(read_token(args.token_file.as_deref()).map_err(Failure::usage)?);
-    let resigned = super::runtime()?.block_on(election.resign(token)).map_err(advise)?;
+    let resigned = Runtime::new()?.block_on(election.resign(token))?;
     let Some(resigned) = resigned else {
-        let error = anyhow!("the lease had ended before: expired, resigned, or never this token's");
+        let error = anyhow!(
+            "the token has no lease in this room: the lease has expired, was given up, or belongs to another room; \
+             `quorate status` shows who leads"
+        );
         return Err(Failure { exit: Exit::Lost, error });
     };
     print(args.output, &resigned, |resigned| {
@@ -254,6 +248,3 @@ pub fn resign(args: &ResignArgs) -> Result<Exit, Failure> {
     })?;
     Ok(Exit::Success)
 }
-
-#[cfg(test)]
-mod tests;

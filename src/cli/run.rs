@@ -1,125 +1,18 @@
-//! `quorate run`: run a command for as long as this process leads, and not a moment longer.
+//! `quorate run`: run a command while this process leads a room.
 //!
-//! The command's whole process group is gone before authority ends, and only then is the room given up: a
-//! [`guardian`] in between sees to the first even if this process can't. Authority ends at 80 % of the lease.
+//! The authority to act ends at 80 % of the lease. The command's whole process group is ended before that, and the room
+//! is given up only when the group is gone. A [`guardian`] process ends the group even if this process can't.
 
+mod args;
+pub mod exec;
+mod group;
 pub mod guardian;
+mod launch;
 mod protocol;
 mod state_file;
 mod supervisor;
+mod while_leading;
 
-use std::ffi::OsString;
-use std::sync::Arc;
-use std::time::Duration;
-
-use anyhow::anyhow;
-use parking_lot::Mutex;
-
-use super::connect::{ConnectArgs, Output, parse_duration};
-use super::events::Emitter;
-use super::lead::{LeadArgs, Led, Signals, election, lead};
-use super::{Exit, Failure};
-use supervisor::Supervisor;
-
-/// What the command finds in its environment.
-pub const VARIABLES: [&str; 5] =
-    ["QUORATE_ROOM", "QUORATE_TERM", "QUORATE_CANDIDATE", "QUORATE_EXPIRES_AT", "QUORATE_STATE_FILE"];
-
-/// How long the command has between TERM and KILL if nobody says otherwise, where the lease allows for it.
-const KILL_AFTER: Duration = Duration::from_secs(5);
-
-const EXAMPLES: &str = "\
-The command gets QUORATE_ROOM, QUORATE_TERM, QUORATE_CANDIDATE, QUORATE_EXPIRES_AT and QUORATE_STATE_FILE, a JSON file \
-that is replaced at each renewal. It runs without a shell, in a process group of its own (so it can't read from the \
-terminal). TERM, INT, HUP, QUIT, USR1 and USR2 are passed on; the first four also start the time of --kill-after. When \
-it ends, what is left of its group is ended too, and the room is given up. What leaves the group (setsid, as daemons \
-do) is out of reach.
-
-Exit code: the command's, or 128 and the number of the signal that ended it. 10: somebody else leads (--no-wait). 11: \
-not won within --wait. 20: authority was lost; the command was ended first. 126, 127: the command can't be run.
-
-Example:
-  quorate run nightly-report --no-wait -- ./report --to /srv/reports";
-
-/// Arguments of `quorate run`.
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub struct RunArgs {
-    /// The room
-    room: String,
-
-    #[command(flatten)]
-    lead: LeadArgs,
-
-    /// How long the command has to end between TERM and KILL; less than 40 % of the TTL [default: 5s, or a fifth of
-    /// the TTL if that is less]
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
-    kill_after: Option<Duration>,
-
-    /// Campaign again after a loss, or end
-    #[arg(long, value_enum, value_name = "WHEN", default_value = "never")]
-    restart: Restart,
-
-    #[command(flatten)]
-    connect: ConnectArgs,
-
-    /// How to tell, on stderr, what happens [default: text; json: the events of `quorate hold`]
-    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
-    output: Output,
-
-    /// What to run
-    #[arg(last = true, required = true, value_name = "COMMAND")]
-    command: Vec<OsString>,
-}
-
-/// When to campaign again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Restart {
-    /// A loss is the end
-    Never,
-    /// After a loss the command was ended; it is started again with the next leadership
-    OnLoss,
-}
-
-impl RunArgs {
-    /// Half of what the authority lasts must be left for working.
-    fn kill_after(&self) -> Result<Duration, Failure> {
-        let ttl = self.lead.ttl;
-        let kill_after = self.kill_after.unwrap_or(KILL_AFTER.min(ttl / 5));
-        if kill_after >= ttl * 2 / 5 {
-            return Err(Failure::usage(anyhow!(
-                "--kill-after {}: with --ttl {} it must be less than {}",
-                humantime::format_duration(kill_after),
-                humantime::format_duration(ttl),
-                humantime::format_duration(ttl * 2 / 5)
-            )));
-        }
-        Ok(kill_after)
-    }
-}
-
-/// Leads, runs the command, and gives up.
-pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
-    // On this thread, which lives as long as the process.
-    super::runtime()?.block_on(run_while_leading(args))
-}
-
-async fn run_while_leading(args: &RunArgs) -> Result<Exit, Failure> {
-    let kill_after = args.kill_after()?;
-    let mut signals = Signals::listen()?;
-    let target = election(&args.connect, &args.room)?;
-    let emitter = Arc::new(Mutex::new(Emitter::on_stderr(args.output, &args.room, &args.lead.candidate)));
-    // If the guardian is killed, its orphans come to us, so that the group can be seen to be gone.
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-    loop {
-        let leadership = match lead(&target, &args.lead, &emitter, &mut signals).await? {
-            Led::Won(leadership) => leadership,
-            Led::Not(exit) => return Ok(exit),
-        };
-        let supervisor = Supervisor::start(&args.command, kill_after, leadership, emitter.clone());
-        let exit = supervisor.await?.until_gone(&mut signals).await?;
-        if exit != Exit::Lost || args.restart == Restart::Never {
-            return Ok(exit);
-        }
-    }
-}
+pub use args::RunArgs;
+pub use launch::VARIABLES;
+pub use while_leading::run;

@@ -1,26 +1,33 @@
-//! `quorate version` and `quorate completions`: what this program is, to people, programs and shells.
+//! `quorate version` and `quorate completions`: what this program is, and what it understands.
 
 use std::io::Write;
 
 use serde_json::json;
 
-use super::{Exit, Failure};
+use super::event::SCHEMA_VERSION;
+use super::exit::{Exit, Failure};
 use crate::wire::WATCH_SCHEMA_VERSION;
 
 /// Arguments of `quorate version`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  quorate version --json")]
+#[command(after_help = "\
+The JSON also has the target, and the versions of the shapes of JSON events.
+
+Example:
+  quorate version --json")]
 pub struct VersionArgs {
-    /// Print JSON
+    /// Print JSON instead of text
     #[arg(long)]
     json: bool,
 }
 
 /// Arguments of `quorate completions`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  quorate completions bash > ~/.local/share/bash-completion/completions/quorate")]
+#[command(after_help = "\
+Example:
+  quorate completions bash > ~/.local/share/bash-completion/completions/quorate")]
 pub struct CompletionsArgs {
-    /// For which shell
+    /// Shell that reads the script
     #[arg(value_enum)]
     shell: clap_complete::Shell,
 }
@@ -30,7 +37,7 @@ pub fn version(args: &VersionArgs) -> Result<Exit, Failure> {
     let version = env!("CARGO_PKG_VERSION");
     let line = if args.json {
         let target = format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS);
-        let schemas = json!({"watch": WATCH_SCHEMA_VERSION, "events": super::events::SCHEMA_VERSION});
+        let schemas = json!({"watch": WATCH_SCHEMA_VERSION, "events": SCHEMA_VERSION});
         json!({"name": "quorate", "version": version, "target": target, "schema_versions": schemas}).to_string()
     } else {
         format!("quorate {version}")
@@ -41,7 +48,7 @@ pub fn version(args: &VersionArgs) -> Result<Exit, Failure> {
 
 /// Prints a completion script.
 pub fn completions(args: &CompletionsArgs, command: &mut clap::Command) -> Result<Exit, Failure> {
-    // Into memory first: the generator panics when its output is closed.
+    // The script is made in memory, because the generator panics if it can't write to stdout.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, command, "quorate", &mut script);
     std::io::stdout().write_all(&script)?;

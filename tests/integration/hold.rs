@@ -162,7 +162,7 @@ async fn one_name_twice_is_two_candidates_and_the_second_one_says_so() {
     eventually("leads", || async { first.stdout().contains("worker-a leads, term ").then_some(()) }).await;
     let second = Tool::start(&cluster.urls(), &hold("hold-same-name", "worker-a", &["--output", "text"]));
     let text = eventually("a line", || async { Some(second.stdout()).filter(|text| !text.is_empty()) }).await;
-    assert_eq!(text, "hold-same-name: waiting; worker-a leads already, by another campaign of this name");
+    assert_eq!(text, "hold-same-name: waiting; worker-a leads already, by another campaign under the same name");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! The load itself: connections that ask, wait for the answer and ask again.
+//! The load: connections that send a request, wait for the answer, and send the next one.
 
 use std::time::Duration;
 
@@ -12,44 +12,46 @@ use reqwest::{Client, Method, RequestBuilder};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Op;
+use super::op::Op;
 use super::report::Sample;
+use crate::cli::connect::http_client;
+use crate::domain::LeaseDuration;
 use crate::random::{SystemRandom, random_bytes};
 
-/// Nothing waits longer than this for an answer.
+/// No request waits longer than this for its answer.
 const REQUEST_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Preparing is done over until it works: a cluster may be between two raft leaders, or at its rate limit.
+/// How long the preparation of one room is retried: a raft election may be going on, or the rate limit may be reached.
 const PREPARE_DEADLINE: Duration = Duration::from_secs(30);
 
-/// After a failure a connection pauses, so that refusals, which are cheap, don't become a flood.
+/// A connection pauses after a failure. Otherwise fast failures would become a flood of requests.
 const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(20);
 
-/// The longest lease there is, for rooms that must stay held for a whole run.
-const HELD_TTL_SECONDS: u64 = 300;
-/// The shortest lease there is, for rooms that are won once and forgotten.
-const FORGOTTEN_TTL_SECONDS: u64 = 5;
+/// For rooms that must stay held for a whole run.
+const HELD_TTL_SECONDS: u16 = LeaseDuration::SECONDS_MAX;
+/// For rooms that are won once and not used again.
+const SHORT_TTL_SECONDS: u16 = LeaseDuration::SECONDS_MIN;
 
 /// A cluster under load.
 pub struct Load {
     urls: Vec<String>,
     duration: Duration,
     rooms: usize,
-    /// Keeps the rooms of this benchmark apart from all others.
+    /// The rooms of this benchmark begin with it, so they are different from all others.
     prefix: String,
-    /// Prepares and cleans up; each measured connection has a client of its own.
+    /// For preparation and cleaning up. Each measured connection has a client of its own.
     client: Client,
 }
 
 impl Load {
     pub fn new(urls: Vec<String>, duration: Duration, rooms: usize) -> anyhow::Result<Load> {
         let prefix = format!("bench-{}", URL_SAFE_NO_PAD.encode(random_bytes::<9>(&SystemRandom)));
-        Ok(Load { urls, duration, rooms, prefix, client: crate::cli::http_client(REQUEST_DEADLINE)? })
+        Ok(Load { urls, duration, rooms, prefix, client: http_client(REQUEST_DEADLINE)? })
     }
 
-    /// Runs one op on `connections` connections for the time given.
+    /// Runs one operation on `connections` connections for the time of `--duration`.
     pub async fn run(&self, op: Op, connections: usize) -> anyhow::Result<Sample> {
-        let held = self.prepare_rooms(op, connections).await.context("the run can't be prepared")?;
+        let held = self.prepare_rooms(op, connections).await.context("the rooms of the run can't be prepared")?;
         let workers = (0..connections).map(|index| self.connect(op, index, connections, &held));
         let workers = try_join_all(workers).await.context("a connection can't be opened")?;
         let started = Instant::now();
@@ -57,14 +59,14 @@ impl Load {
         let running: Vec<_> = workers.into_iter().map(|worker| tokio::spawn(worker.work(until))).collect();
         let mut all = Sample::new();
         for sample in join_all(running).await {
-            all.merge(&sample.context("a connection stopped working")?);
+            all.merge(&sample.context("a connection ended with a panic")?);
         }
         all.elapsed = started.elapsed();
-        self.give_up(&held).await;
+        self.resign_all(&held).await;
         Ok(all)
     }
 
-    /// Wins the rooms that a run needs held, by whom doesn't matter.
+    /// Wins the rooms that must be held during a run.
     async fn prepare_rooms(&self, op: Op, connections: usize) -> anyhow::Result<Vec<HeldRoom>> {
         let count = match op {
             Op::Campaign => 0,
@@ -75,35 +77,35 @@ impl Load {
         for index in 0..count {
             let url = &self.urls[index % self.urls.len()];
             let room = format!("{}-{}-{connections}-{index}", self.prefix, op.name());
-            held.push(self.hold(format!("{url}/elections/{room}")).await?);
+            held.push(self.win(format!("{url}/elections/{room}")).await?);
         }
         Ok(held)
     }
 
-    async fn hold(&self, url: String) -> anyhow::Result<HeldRoom> {
+    async fn win(&self, url: String) -> anyhow::Result<HeldRoom> {
         let give_up_at = Instant::now() + PREPARE_DEADLINE;
         loop {
             let request = campaign(&self.client, &url, "bench-holder", HELD_TTL_SECONDS);
-            match ask(request).await {
+            match send(request).await {
                 Ok(Answer { leader_token: Some(token), .. }) => return Ok(HeldRoom { url, token }),
                 Ok(_) => return Err(anyhow!("the new room {url} is already held")),
-                Err(refusal) if refusal.may_pass && Instant::now() + refusal.pause() < give_up_at => {
-                    tokio::time::sleep(refusal.pause()).await;
+                Err(failed) if failed.is_temporary && Instant::now() + failed.pause() < give_up_at => {
+                    tokio::time::sleep(failed.pause()).await;
                 }
-                Err(refusal) if refusal.code == "rate_limited" => {
+                Err(failed) if failed.code == "rate_limited" => {
                     return Err(anyhow!(
-                        "{url}: 429 rate_limited; start each node with a higher --campaigns-per-minute"
+                        "{url} answers 429 rate_limited; start each node with a higher --campaigns-per-minute"
                     ));
                 }
-                Err(refusal) => return Err(anyhow!("{url}: {}", refusal.code)),
+                Err(failed) => return Err(anyhow!("{url}: {}", failed.code)),
             }
         }
     }
 
-    /// Opens a connection, so that no measured request has to.
+    /// Opens a connection before the run, so that no measured request includes that.
     async fn connect(&self, op: Op, index: usize, connections: usize, held: &[HeldRoom]) -> anyhow::Result<Worker> {
         let base = self.urls[index % self.urls.len()].clone();
-        let client = crate::cli::http_client(REQUEST_DEADLINE)?;
+        let client = http_client(REQUEST_DEADLINE)?;
         client.get(format!("{base}/livez")).send().await?.bytes().await?;
         let rooms = format!("{base}/elections/{}-{connections}-{index}", self.prefix);
         let held = (!held.is_empty()).then(|| {
@@ -114,11 +116,11 @@ impl Load {
         Ok(Worker { op, client, rooms, held, contender: format!("bench-{index}"), rooms_won: 0 })
     }
 
-    /// Leaves nothing behind that would live for minutes. A room that can't be given up expires all the same.
-    async fn give_up(&self, held: &[HeldRoom]) {
+    /// Gives the held rooms up, because their leases would last for minutes. If that fails, they expire by themselves.
+    async fn resign_all(&self, held: &[HeldRoom]) {
         for room in held {
             let request = self.client.post(format!("{}/resign", room.url)).json(&json!({"leader_token": room.token}));
-            if ask(request).await.is_err_and(|refusal| refusal.may_pass) {
+            if send(request).await.is_err_and(|failed| failed.is_temporary) {
                 return;
             }
         }
@@ -131,12 +133,13 @@ struct HeldRoom {
     token: String,
 }
 
-/// One connection.
+/// A connection, and what it does.
 struct Worker {
     op: Op,
     client: Client,
-    /// Where this connection's new rooms are, but for a number at the end.
+    /// URL of the new rooms of this connection, without the number at its end.
     rooms: String,
+    /// The room that this connection uses, for operations on held rooms.
     held: Option<HeldRoom>,
     contender: String,
     rooms_won: u64,
@@ -148,10 +151,10 @@ impl Worker {
         while Instant::now() < until {
             let request = self.next_request();
             let sent = Instant::now();
-            match ask(request).await.and_then(|answer| self.expect(&answer)) {
+            match send(request).await.and_then(|answer| self.expect(&answer)) {
                 Ok(()) => sample.add_success(sent.elapsed()),
-                Err(refusal) => {
-                    sample.add_error(refusal.code);
+                Err(failed) => {
+                    sample.add_error(failed.code);
                     tokio::time::sleep(PAUSE_AFTER_ERROR).await;
                 }
             }
@@ -164,27 +167,27 @@ impl Worker {
             (Op::Renew, Some(room)) => {
                 self.client.post(format!("{}/renew", room.url)).json(&json!({"leader_token": room.token}))
             }
-            (Op::Lose, Some(room)) => campaign(&self.client, &room.url, &self.contender, FORGOTTEN_TTL_SECONDS),
+            (Op::Lose, Some(room)) => campaign(&self.client, &room.url, &self.contender, SHORT_TTL_SECONDS),
             (Op::Status, Some(room)) => self.client.request(Method::GET, &room.url),
             (Op::Campaign, _) | (_, None) => {
                 self.rooms_won += 1;
                 let url = format!("{}-{}", self.rooms, self.rooms_won);
-                campaign(&self.client, &url, &self.contender, FORGOTTEN_TTL_SECONDS)
+                campaign(&self.client, &url, &self.contender, SHORT_TTL_SECONDS)
             }
         }
     }
 
-    /// A fast answer that isn't the right one must not count.
-    fn expect(&self, answer: &Answer) -> Result<(), Refusal> {
+    /// Checks the answer: a fast wrong answer must not count as a success.
+    fn expect(&self, answer: &Answer) -> Result<(), Failed> {
         let expected = if self.op == Op::Lose { "follower" } else { "leader" };
         if answer.status == expected {
             return Ok(());
         }
-        Err(Refusal { code: format!("unexpected_{}", answer.status), may_pass: false, retry_after: None })
+        Err(Failed::with_code(&format!("unexpected_{}", answer.status)))
     }
 }
 
-fn campaign(client: &Client, url: &str, contender: &str, ttl_seconds: u64) -> RequestBuilder {
+fn campaign(client: &Client, url: &str, contender: &str, ttl_seconds: u16) -> RequestBuilder {
     let body = json!({"candidate_id": contender, "ttl_seconds": ttl_seconds});
     client.post(format!("{url}/campaign")).json(&body)
 }
@@ -195,19 +198,19 @@ struct Answer {
     leader_token: Option<String>,
 }
 
-/// Why an op didn't succeed.
+/// Why an operation didn't succeed.
 #[derive(Debug)]
-struct Refusal {
-    /// The server's code, or a word of ours where no server spoke.
+struct Failed {
+    /// The code in the node's answer, or a code of this program if no node has answered.
     code: String,
-    /// Whether it is a matter of time.
-    may_pass: bool,
+    /// Whether the same request may succeed later.
+    is_temporary: bool,
     retry_after: Option<Duration>,
 }
 
-impl Refusal {
-    fn ours(code: &str) -> Refusal {
-        Refusal { code: code.to_owned(), may_pass: false, retry_after: None }
+impl Failed {
+    fn with_code(code: &str) -> Failed {
+        Failed { code: code.to_owned(), is_temporary: false, retry_after: None }
     }
 
     fn pause(&self) -> Duration {
@@ -215,23 +218,23 @@ impl Refusal {
     }
 }
 
-async fn ask(request: RequestBuilder) -> Result<Answer, Refusal> {
+async fn send(request: RequestBuilder) -> Result<Answer, Failed> {
     let response = request.send().await.map_err(|error| transport_failure(&error))?;
     let status = response.status();
     let body = response.bytes().await.map_err(|error| transport_failure(&error))?;
     if status.is_success() {
-        return serde_json::from_slice(&body).map_err(|_| Refusal::ours("not_an_answer"));
+        return serde_json::from_slice(&body).map_err(|_| Failed::with_code("not_an_answer"));
     }
     let error: Value = serde_json::from_slice(&body).unwrap_or_default();
-    Err(Refusal {
+    Err(Failed {
         code: error["code"].as_str().map_or_else(|| format!("http_{}", status.as_u16()), str::to_owned),
-        may_pass: matches!(status.as_u16(), 429 | 503),
+        is_temporary: matches!(status.as_u16(), 429 | 503),
         retry_after: error["retry_after_ms"].as_u64().map(Duration::from_millis),
     })
 }
 
-fn transport_failure(error: &reqwest::Error) -> Refusal {
-    Refusal::ours(if error.is_timeout() {
+fn transport_failure(error: &reqwest::Error) -> Failed {
+    Failed::with_code(if error.is_timeout() {
         "timeout"
     } else if error.is_connect() {
         "not_connected"

@@ -8,19 +8,19 @@ use serde_json::json;
 
 use crate::domain::millis;
 
-/// What one run saw.
+/// What one run, or one connection of it, has measured.
 #[derive(Debug, Clone)]
 pub struct Sample {
-    /// Microseconds of every op that succeeded.
+    /// Latency of every operation that succeeded, in microseconds.
     latencies_us: Histogram<u64>,
-    /// How often each failure happened.
+    /// How often each failure happened, by its code.
     errors: BTreeMap<String, u64>,
     /// From the first request to the last answer.
     pub elapsed: Duration,
 }
 
 impl Sample {
-    /// Longer than any request may take.
+    /// 60 s, which is more than any request may take.
     const LATENCY_US_MAX: u64 = 60_000_000;
 
     pub fn new() -> Sample {
@@ -37,7 +37,7 @@ impl Sample {
         *self.errors.entry(code).or_default() += 1;
     }
 
-    /// Takes in what another connection saw at the same time.
+    /// Adds what another connection measured at the same time.
     pub fn merge(&mut self, other: &Sample) {
         self.latencies_us.add(&other.latencies_us).expect("all samples have the same bounds");
         for (code, count) in &other.errors {
@@ -88,7 +88,7 @@ impl Report {
         )
     }
 
-    /// Adds a run, and gives its line of the table.
+    /// Adds a run, and returns its row of the table.
     pub fn add(&mut self, op: &'static str, connections: usize, sample: Sample) -> String {
         let errors: Vec<String> = sample.errors.iter().map(|(code, count)| format!("{code} {count}")).collect();
         let errors = if errors.is_empty() { "none".to_owned() } else { errors.join(", ") };
@@ -103,25 +103,26 @@ impl Report {
         row
     }
 
-    /// What a reader of the numbers must know to trust them.
+    /// Warnings about numbers that don't show what they seem to.
     pub fn notes(&self) -> Vec<String> {
         let limited: u64 = self.runs.iter().filter_map(|run| run.sample.errors.get("rate_limited")).sum();
         let mut notes = Vec::new();
         if limited > 0 {
             notes.push(format!(
-                "NOTE: {limited} requests were answered 429 rate_limited: these numbers show the limit for one client, \
-                 not the speed of the cluster. Start each node with a higher --campaigns-per-minute (now 600, unless \
-                 it was set), for example 100000000, and run this again."
+                "NOTE: {limited} requests were answered 429 rate_limited. So these numbers show the rate limit for one \
+                 client, not the speed of the cluster. Start each node with a higher --campaigns-per-minute, for \
+                 example 100000000, and run this again."
             ));
         }
         notes
     }
 
-    /// Whether some run measured nothing.
+    /// Whether no operation succeeded in some run.
     pub fn has_empty_run(&self) -> bool {
         self.runs.iter().any(|run| run.sample.latencies_us.is_empty())
     }
 
+    /// The whole report.
     pub fn to_json(&self) -> serde_json::Value {
         let run = |run: &Run| {
             let measured = |value: f64| (!run.sample.latencies_us.is_empty()).then_some(value);

@@ -1,5 +1,6 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -7,9 +8,12 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
-use super::*;
+use super::args::parse_duration;
+use super::load::Load;
+use super::op::Op;
+use super::report::Report;
 
-/// A node that keeps no time: a room once won is held for good.
+/// A node without a clock: its leases never expire.
 #[derive(Clone)]
 struct FakeNode {
     held: Arc<Mutex<HashSet<String>>>,
@@ -67,12 +71,13 @@ async fn fake_cluster(campaigns_max: usize) -> (Vec<String>, FakeNode) {
 }
 
 #[tokio::test]
-async fn every_op_is_measured_on_all_urls() {
+async fn every_operation_is_measured_on_all_urls() {
     let (urls, node) = fake_cluster(usize::MAX).await;
     let load = Load::new(urls.clone(), Duration::from_millis(50), 3).unwrap();
     let mut report = Report::new(urls, Duration::from_millis(50));
     for op in [Op::Renew, Op::Lose, Op::Status, Op::Campaign] {
-        // What an op held is given up, before the one that leaves its rooms to expire.
+        // The benchmark gives held rooms up after each run. `Op::Campaign` is the last one, because its rooms are left to
+        // expire.
         assert!(node.held.lock().unwrap().is_empty());
         report.add(op.name(), 4, load.run(op, 4).await.unwrap());
     }
@@ -83,7 +88,7 @@ async fn every_op_is_measured_on_all_urls() {
 }
 
 #[tokio::test]
-async fn refusals_are_counted_by_code_and_the_limit_is_explained() {
+async fn failures_are_counted_by_code_and_the_rate_limit_is_explained() {
     let (urls, _) = fake_cluster(2).await;
     let load = Load::new(urls.clone(), Duration::from_millis(50), 1).unwrap();
     let mut report = Report::new(urls, Duration::from_millis(50));
@@ -98,7 +103,7 @@ async fn refusals_are_counted_by_code_and_the_limit_is_explained() {
 }
 
 #[test]
-fn a_run_may_not_outlast_the_leases_it_needs() {
+fn a_run_is_shorter_than_the_leases_that_it_needs() {
     assert_eq!(parse_duration("4m"), Ok(Duration::from_secs(240)));
     assert!(parse_duration("5m").is_err() && parse_duration("0s").is_err() && parse_duration("soon").is_err());
 }

@@ -1,7 +1,7 @@
-//! Who leads, for programs on this machine that can do no more than an HTTP GET.
+//! The sidecar: says who leads, to programs on this machine that can do no more than an HTTP GET.
 //!
-//! Each answer is computed from a deadline when it is asked for. What has passed its deadline without news is
-//! unknown, never stale: the leader-elector sidecars of old went on naming leaders that were long gone.
+//! Each answer is computed from a deadline at the moment of the request. Once that deadline has passed without news, the
+//! leader is unknown. Older leader-elector sidecars kept on naming a leader that was long gone.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,24 +17,26 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 use crate::client::{Deadline, Election, HolderClock, Observer, SystemHolderClock};
+use crate::domain::millis;
 use crate::wire::{Leader, WatchEvent};
 
-/// How long a vacant room counts as vacant without news. A node sends some each time the room changes.
+/// How long a room counts as vacant without news. A node sends news each time the room changes.
 const VACANCY_LASTS: Duration = Duration::from_secs(20);
 
-/// What this process knows.
+/// The answers to requests, from what this process knows.
 #[derive(Clone)]
 pub struct Sidecar(Arc<Mutex<Known>>);
 
 struct Known {
     room: String,
     candidate: String,
+    /// Present once this process has led.
     own: Option<Observer>,
-    /// What a node said last, and how long it may be believed.
+    /// The leader that a node named last, or none if the room was vacant; and how long that is true.
     seen: Option<(Option<Leader>, Deadline)>,
 }
 
-/// What can be said now.
+/// The leader at this moment.
 enum View {
     Own { term: u64, remaining: Duration },
     Other { leader: Leader, remaining: Duration },
@@ -43,18 +45,18 @@ enum View {
 }
 
 impl Sidecar {
-    /// Of a process that doesn't lead yet.
+    /// The sidecar of a process that doesn't lead yet.
     pub fn new(room: &str, candidate: &str) -> Sidecar {
         let (room, candidate) = (room.to_owned(), candidate.to_owned());
         Sidecar(Arc::new(Mutex::new(Known { room, candidate, own: None, seen: None })))
     }
 
-    /// Now it does.
+    /// Says that this process leads from now on.
     pub fn leads(&self, own: Observer) {
         self.known().own = Some(own);
     }
 
-    /// Listens, and watches the room, in the background.
+    /// Answers requests and watches the room, both in the background.
     pub async fn serve(&self, listen: SocketAddr, election: Election) -> std::io::Result<()> {
         let listener = tokio::net::TcpListener::bind(listen).await?;
         let routes = Router::new()
@@ -64,7 +66,7 @@ impl Sidecar {
             .with_state(self.clone());
         tokio::spawn(async move {
             if let Err(error) = axum::serve(listener, routes).await {
-                tracing::warn!(%error, "the sidecar stopped");
+                tracing::warn!(%error, "the sidecar stopped; requests to --listen get no answer from now on");
             }
         });
         tokio::spawn(watch(self.clone(), election));
@@ -88,7 +90,7 @@ impl Sidecar {
         match leader {
             _ if remaining.is_zero() => View::Unknown,
             None => View::Vacant,
-            // Its own lease may live on after its authority has ended; then nobody acts.
+            // After its authority has ended, the lease of this process may last a little longer. In that time nobody acts.
             Some(leader) if known.own.as_ref().is_some_and(|own| own.term() == leader.term) => View::Unknown,
             Some(leader) => View::Other { leader: leader.clone(), remaining },
         }
@@ -126,22 +128,16 @@ async fn status(State(sidecar): State<Sidecar>) -> Response {
         (known.room.clone(), known.candidate.clone())
     };
     let (status, leader, term, remaining) = match view {
-        View::Own { term, remaining } => ("leader", json!(candidate), json!(term), millis(remaining)),
-        View::Other { leader, remaining } => {
-            ("follower", json!(leader.candidate_id), json!(leader.term), millis(remaining))
-        }
-        View::Vacant => ("vacant", Value::Null, Value::Null, json!(0)),
-        View::Unknown => ("unknown", Value::Null, Value::Null, json!(0)),
+        View::Own { term, remaining } => ("leader", json!(candidate), json!(term), remaining),
+        View::Other { leader, remaining } => ("follower", json!(leader.candidate_id), json!(leader.term), remaining),
+        View::Vacant => ("vacant", Value::Null, Value::Null, Duration::ZERO),
+        View::Unknown => ("unknown", Value::Null, Value::Null, Duration::ZERO),
     };
     let body = json!({
         "election_id": room, "candidate_id": candidate, "is_leader": status == "leader", "status": status,
-        "leader": leader, "term": term, "remaining_ms": remaining,
+        "leader": leader, "term": term, "remaining_ms": millis(remaining),
     });
     answer(StatusCode::OK, "application/json", body.to_string())
-}
-
-fn millis(duration: Duration) -> Value {
-    json!(crate::domain::millis(duration))
 }
 
 fn text(status: StatusCode, body: &str) -> Response {

@@ -1,6 +1,6 @@
-//! What `quorate run` and its guardian say to each other: a line of JSON each, over a pair of sockets.
+//! The messages between `quorate run` and its guardian: one line of JSON each, over a pair of sockets.
 //!
-//! The sockets are also the proof of life: the end of a process closes its own, whatever ended it.
+//! The sockets also show whether the other process lives: when a process ends, the kernel closes its socket.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -21,11 +21,11 @@ use crate::client::Deadline;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// The group must be gone by then.
+    /// The group must be gone by this moment.
     Deadline(Deadline),
-    /// Pass a signal on.
+    /// Send this signal to the group.
     Signal(i32),
-    /// End the group: politely first, and by force by the deadline at the latest.
+    /// End the group: TERM first, then KILL after a while, at the deadline at the latest.
     Stop,
 }
 
@@ -33,48 +33,50 @@ pub enum Order {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Report {
-    /// The command runs, or is about to be found out not to be one. Its process group has the same number.
+    /// The process was started; whether the command can be executed is not known yet. The id of the process is also the
+    /// id of its group.
     Started(i32),
-    /// The group is told to end, since the deadline is near.
+    /// The group was told to end because the deadline is near.
     OutOfTime,
-    /// The command has ended: with a code, or by a signal.
+    /// The command has ended.
     Ended {
-        /// Its code, or 128 and the signal's number.
+        /// Its exit code, or 128 plus the number of the signal that ended it.
         exit_code: u8,
     },
-    /// Nothing of the group is left.
+    /// No process of the group is left.
     Gone,
 }
 
-/// One end.
-pub struct Line {
+/// One end of the pair of sockets.
+pub struct Channel {
     reader: tokio::io::Lines<BufReader<OwnedReadHalf>>,
     writer: OwnedWriteHalf,
 }
 
-impl Line {
-    /// Takes a socket over.
-    pub fn new(socket: UnixStream) -> std::io::Result<Line> {
+impl Channel {
+    /// Takes over a socket.
+    pub fn new(socket: UnixStream) -> std::io::Result<Channel> {
         socket.set_nonblocking(true)?;
         let (reader, writer) = tokio::net::UnixStream::from_std(socket)?.into_split();
-        Ok(Line { reader: BufReader::new(reader).lines(), writer })
+        Ok(Channel { reader: BufReader::new(reader).lines(), writer })
     }
 
-    /// Says something. If the other end has gone, reading will tell.
-    pub async fn say(&mut self, message: &impl Serialize) {
+    /// Sends a message. If the other process has ended, [`Channel::receive`] reports it.
+    pub async fn send(&mut self, message: &impl Serialize) {
         let Ok(mut line) = serde_json::to_vec(message) else { return };
         line.push(b'\n');
         let _ = self.writer.write_all(&line).await;
     }
 
-    /// The next message; `None` once the other end has gone. It may be given up and called again.
-    pub async fn hear<M: for<'de> Deserialize<'de>>(&mut self) -> Option<M> {
+    /// The next message, or `None` once the other process has ended. The future may be dropped and called again: no
+    /// message is lost.
+    pub async fn receive<M: for<'de> Deserialize<'de>>(&mut self) -> Option<M> {
         let line = self.reader.next_line().await.ok()??;
         serde_json::from_str(&line).ok()
     }
 }
 
-/// Gives the other end a file, with one byte beside it.
+/// Passes a file to the other process. One byte goes with it, because an empty message can't carry a file.
 pub fn pass_file(socket: &UnixStream, file: BorrowedFd<'_>) -> std::io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -84,7 +86,7 @@ pub fn pass_file(socket: &UnixStream, file: BorrowedFd<'_>) -> std::io::Result<(
     Ok(())
 }
 
-/// Takes the file that [`pass_file`] gave. The command doesn't inherit it by itself.
+/// Takes the file that [`pass_file`] has passed. It is closed on exec, so no other program inherits it by accident.
 pub fn take_file(socket: &UnixStream) -> std::io::Result<OwnedFd> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -94,7 +96,7 @@ pub fn take_file(socket: &UnixStream) -> std::io::Result<OwnedFd> {
         RecvAncillaryMessage::ScmRights(files) => Some(files),
         _ => None,
     });
-    files.next().and_then(|mut files| files.next()).ok_or_else(|| std::io::Error::other("no file came"))
+    files.next().and_then(|mut files| files.next()).ok_or_else(|| std::io::Error::other("the message has no file"))
 }
 
 #[cfg(test)]

@@ -1,36 +1,38 @@
-//! A file that tells the command how its authority stands: JSON, replaced as a whole at each renewal.
+//! A file that tells the command how long it may act: JSON, replaced as a whole at each renewal.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
 
+use crate::client::{HolderClock, Leadership, Standing, SystemHolderClock};
+use crate::domain::millis;
 use crate::random::{SystemRandom, random_bytes};
 
-/// What is in the file. The continuous clock is `CLOCK_BOOTTIME` in milliseconds, as in the first number of
-/// `/proc/uptime`.
+/// The content of the file.
 #[derive(Debug, Serialize)]
-pub struct State<'a> {
-    pub schema_version: u8,
-    pub election_id: &'a str,
-    pub candidate_id: &'a str,
-    pub term: u64,
-    pub expires_at: &'a str,
-    pub authority_ends_continuous_ms: u64,
-    pub renewals: u64,
+struct State<'a> {
+    schema_version: u8,
+    election_id: &'a str,
+    candidate_id: &'a str,
+    term: u64,
+    expires_at: &'a str,
+    /// By `CLOCK_BOOTTIME`, which is also the first number in `/proc/uptime`.
+    authority_ends_continuous_ms: u64,
+    renewals: u64,
 }
 
-/// The file, and the folder that only this user can read. Both go when it is dropped.
+/// The file, in a folder that only this user can read. Dropping it removes both.
 pub struct StateFile {
     folder: PathBuf,
 }
 
 impl StateFile {
-    /// Makes the folder.
+    /// Creates the folder.
     pub fn create() -> std::io::Result<StateFile> {
         let base = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_dir());
         let random = URL_SAFE_NO_PAD.encode(random_bytes::<9>(&SystemRandom));
@@ -39,16 +41,26 @@ impl StateFile {
         Ok(StateFile { folder })
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub fn path(&self) -> PathBuf {
         self.folder.join("state.json")
     }
 
-    /// Replaces it. A reader sees the old one or the new one.
-    pub fn write(&self, state: &State<'_>) -> std::io::Result<()> {
+    /// Replaces the file. A reader sees either the old content or the new one.
+    pub fn write(&self, leadership: &Leadership, standing: &Standing) -> std::io::Result<()> {
+        let now = SystemHolderClock.now();
+        let state = State {
+            schema_version: 1,
+            election_id: leadership.room().as_str(),
+            candidate_id: leadership.candidate().as_str(),
+            term: leadership.term().0,
+            expires_at: &standing.expires_at,
+            authority_ends_continuous_ms: millis(now.boot + leadership.authority().remaining(now)),
+            renewals: standing.renewals,
+        };
         let new = self.folder.join("state.json.new");
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        file.write_all(serde_json::to_string(state)?.as_bytes())?;
+        file.write_all(serde_json::to_string(&state)?.as_bytes())?;
         file.write_all(b"\n")?;
         fs::rename(new, self.path())
     }
@@ -56,12 +68,8 @@ impl StateFile {
 
 impl Drop for StateFile {
     fn drop(&mut self) {
-        remove(&self.folder);
-    }
-}
-
-fn remove(folder: &Path) {
-    if let Err(error) = fs::remove_dir_all(folder) {
-        tracing::debug!(folder = %folder.display(), %error, "the state file is left behind");
+        if let Err(error) = fs::remove_dir_all(&self.folder) {
+            tracing::debug!(folder = %self.folder.display(), %error, "the folder of the state file was not removed");
+        }
     }
 }

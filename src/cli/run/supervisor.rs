@@ -1,47 +1,47 @@
-//! Keeps a command in step with the leadership that it runs under: one deadline at a time.
+//! Keeps a command in step with the leadership that it runs under: it must be gone before the authority ends.
 
 use std::ffi::OsString;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
+use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::time::Instant;
 
-use super::guardian;
-use super::protocol::{Line, Order, Report, pass_file};
-use super::state_file::{State, StateFile};
-use crate::cli::events::Event;
-use crate::cli::hold::release;
-use crate::cli::lead::{SharedEmitter, Signals, emit, end_event};
-use crate::cli::{Exit, Failure};
-use crate::client::{HolderClock, Leadership, LeadershipState, LossReason, Standing, SystemHolderClock};
-use crate::domain::millis;
+use super::group;
+use super::launch::{Launched, launch};
+use super::protocol::{Channel, Order, Report};
+use super::state_file::StateFile;
+use crate::cli::emitter::Emitter;
+use crate::cli::event::{Event, EventName};
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::reporter::Reporter;
+use crate::cli::signals::Signals;
+use crate::client::{HolderClock, Leadership, LeadershipState, LossReason, SystemHolderClock};
 
-/// How long a group may take to vanish after KILL. The kernel needs a moment for each process, and longer for one
-/// that hangs in a disk or a network file system.
+/// How long a group may take to vanish after KILL. The kernel needs a moment for each process, and longer for a
+/// process that waits for a disk or a network file system.
 const VANISH_DEADLINE: Duration = Duration::from_secs(10);
 
-/// How long the guardian may need, after authority has ended, to say that the group is gone. It fits into the last
-/// fifth of the shortest lease.
+/// How long the guardian may take, after the authority has ended, to report that the group is gone. This fits into the
+/// last fifth of the shortest lease.
 const GUARDIAN_GRACE: Duration = Duration::from_millis(250);
 
 /// A leadership, and the command that runs under it.
 pub struct Supervisor {
     leadership: Leadership,
-    emitter: SharedEmitter,
+    reporter: Reporter,
     guardian: Child,
-    /// Until when it must have done its work, once authority is lost.
+    /// Set once the authority is lost: when the guardian must have ended the group.
     guardian_deadline: Option<Instant>,
-    line: Line,
+    channel: Channel,
     state_file: StateFile,
-    server: String,
+    /// Known once the command was started.
     group: Option<Pid>,
+    /// Known once the command has ended.
     exit_code: Option<u8>,
-    /// Whether authority was lost, or the group had to be ended because it would have been.
+    /// Why the command was told to end before it ended by itself: the leadership was lost, or its end was near.
     lost: Option<LossReason>,
     told_to_end: bool,
 }
@@ -52,54 +52,56 @@ impl Supervisor {
         command: &[OsString],
         kill_after: Duration,
         leadership: Leadership,
-        emitter: SharedEmitter,
+        emitter: Arc<Emitter>,
     ) -> Result<Supervisor, Failure> {
         let LeadershipState::Held(standing) = leadership.state().borrow().clone() else {
-            return Err(Failure { exit: Exit::Lost, error: anyhow!("lost before the command was started") });
+            let error = anyhow!("the leadership was lost before the command was started");
+            return Err(Failure { exit: Exit::Lost, error });
         };
-        let server = standing.server.clone();
-        let (guardian, line, state_file) = match start_guardian(command, kill_after, &leadership, &standing).await {
-            Ok(started) => started,
+        let mut reporter = Reporter::new(emitter, &leadership);
+        let Launched { guardian, channel, state_file } = match launch(command, kill_after, &leadership, &standing).await
+        {
+            Ok(launched) => launched,
             Err(failure) => {
-                // Nothing runs, so nothing needs the room.
-                release(leadership, &emitter, &server).await;
+                // No command runs, so nothing needs the room.
+                reporter.release(leadership).await;
                 return Err(failure);
             }
         };
-        let supervisor = Supervisor {
+        // If stderr is closed, the command runs all the same.
+        let _ = reporter.held(&leadership, standing);
+        Ok(Supervisor {
             leadership,
-            emitter,
+            reporter,
             guardian,
             guardian_deadline: None,
-            line,
+            channel,
             state_file,
-            server,
             group: None,
             exit_code: None,
             lost: None,
             told_to_end: false,
-        };
-        supervisor.tell("leader", Event { expires_at: Some(standing.expires_at), ..Event::default() });
-        Ok(supervisor)
+        })
     }
 
-    /// Keeps the command in step with the leadership until nothing of it is left.
+    /// Returns when nothing is left of the command's process group.
     pub async fn until_gone(mut self, signals: &mut Signals) -> Result<Exit, Failure> {
         let mut state = self.leadership.state();
-        let gone = loop {
+        let ended_by_guardian = loop {
             tokio::select! {
-                report = self.line.hear::<Report>() => match report {
+                report = self.channel.receive::<Report>() => match report {
                     Some(Report::Gone) => break true,
                     Some(report) => self.note(report),
-                    // The guardian is dead. The kernel has ended the command with it; its children are ours to end.
+                    // The guardian is dead. The kernel has killed the command with it. The rest of the group is left.
                     None => break false,
                 },
                 (number, ends) = signals.next() => {
-                    self.line.say(&Order::Signal(number)).await;
+                    self.channel.send(&Order::Signal(number)).await;
                     if ends && !self.told_to_end {
                         self.told_to_end = true;
-                        self.line.say(&Order::Stop).await;
-                        self.tell("stopping", Event { reason_code: Some(format!("signal_{number}")), ..Event::default() });
+                        self.channel.send(&Order::Stop).await;
+                        let reason_code = Some(format!("signal_{number}"));
+                        self.report(Event { reason_code, ..Event::new(EventName::Stopping) });
                     }
                 }
                 Ok(()) = state.changed(), if self.lost.is_none() => {
@@ -107,84 +109,79 @@ impl Supervisor {
                     self.follow(now).await;
                 }
                 () = sleep_until(self.guardian_deadline) => {
-                    // Stopped, perhaps by whoever stops all processes of a user. Without it, the group is ours to end.
+                    // The guardian doesn't run, perhaps because somebody has stopped it. Without it, this process ends
+                    // the group.
                     self.guardian_deadline = None;
                     self.guardian.kill()?;
                 }
             }
         };
-        if !gone {
+        if !ended_by_guardian {
             self.end_what_is_left().await?;
         }
-        self.finish(gone).await
+        self.finish(ended_by_guardian).await
     }
 
-    /// What a change of the leadership means for the command.
+    /// Passes a change of the leadership on to the command.
     async fn follow(&mut self, now: LeadershipState) {
         match now {
             LeadershipState::Held(standing) => {
-                self.line.say(&Order::Deadline(self.leadership.authority())).await;
-                if let Err(error) = write_state(&self.state_file, &self.leadership, &standing) {
-                    tracing::debug!(%error, "the state file is out of date");
+                self.channel.send(&Order::Deadline(self.leadership.authority())).await;
+                if let Err(error) = self.state_file.write(&self.leadership, &standing) {
+                    tracing::debug!(%error, "the state file could not be replaced, so it is out of date");
                 }
-                if self.server != standing.server {
-                    let (from, to) = (Some(self.server.clone()), Some(standing.server.clone()));
-                    let detail = format!("{} answers instead of {}", standing.server, self.server);
-                    self.server.clone_from(&standing.server);
-                    self.tell("failover", Event { from, to, detail, ..Event::default() });
-                }
-                self.tell("renewed", Event { expires_at: Some(standing.expires_at), ..Event::default() });
+                let _ = self.reporter.held(&self.leadership, standing);
             }
             LeadershipState::Lost(reason) => {
-                self.line.say(&Order::Stop).await;
+                self.channel.send(&Order::Stop).await;
                 self.lose(reason);
             }
         }
     }
 
+    /// Takes in what the guardian reports.
     fn note(&mut self, report: Report) {
         match report {
             Report::Started(pid) => {
                 self.group = Pid::from_raw(pid);
-                let event = Event { pid: u32::try_from(pid).ok(), ..Event::default() };
-                self.tell("child_started", Event { detail: format!("the command runs as process {pid}"), ..event });
+                let detail = format!("the command runs as process {pid}");
+                self.report(Event { pid: u32::try_from(pid).ok(), detail, ..Event::new(EventName::ChildStarted) });
             }
             Report::OutOfTime => self.lose(LossReason::Uncertain),
             Report::Ended { exit_code } => {
                 self.exit_code = Some(exit_code);
                 let detail = format!("the command ended with {exit_code}");
-                self.tell("child_exited", Event { exit_code: Some(exit_code), detail, ..Event::default() });
+                self.report(Event { exit_code: Some(exit_code), detail, ..Event::new(EventName::ChildExited) });
             }
             Report::Gone => {}
         }
     }
 
+    /// From now on the guardian has until the end of the authority to end the group. After the first loss, or after the
+    /// command has ended by itself, there is nothing to do.
     fn lose(&mut self, reason: LossReason) {
         if self.lost.is_some() || self.exit_code.is_some() {
             return;
         }
-        let (name, code) = end_event(&reason);
-        self.tell(
-            name,
-            Event { reason_code: Some(code), detail: "the command is ended".to_owned(), ..Event::default() },
-        );
+        let _ = self.reporter.lost(&self.leadership, &reason, "the command is ended");
         self.lost = Some(reason);
         let remaining = self.leadership.authority().remaining(SystemHolderClock.now());
         self.guardian_deadline = Some(Instant::now() + remaining + GUARDIAN_GRACE);
     }
 
-    /// Without a guardian: the group must be gone all the same before the room is given up.
+    /// Ends the group without a guardian: the group must be gone before the room is given up.
     async fn end_what_is_left(&self) -> Result<(), Failure> {
         let Some(group) = self.group else { return Ok(()) };
         let started = Instant::now();
-        while !guardian::is_gone(group) {
-            // Fails only if nobody is left.
+        while !group::is_gone(group) {
+            // It fails only if no process is left.
             let _ = kill_process_group(group, Signal::KILL);
-            while guardian::reap().is_some() {}
+            while group::reap().is_some() {}
             if started.elapsed() > VANISH_DEADLINE {
+                let group = group.as_raw_nonzero();
                 return Err(anyhow!(
-                    "process group {} doesn't end; the room is left to its lease",
-                    group.as_raw_nonzero()
+                    "process group {group} doesn't end after KILL, so the room is not given up and stays taken until \
+                     its lease ends; look for processes that hang in a disk or a network file system"
                 )
                 .into());
             }
@@ -193,24 +190,24 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Nothing of the command is left: the room can be given up.
-    async fn finish(self, by_guardian: bool) -> Result<Exit, Failure> {
-        let Supervisor { leadership, emitter, server, lost, exit_code, .. } = self;
+    /// Gives the room up. Nothing is left of the command.
+    async fn finish(self, ended_by_guardian: bool) -> Result<Exit, Failure> {
+        let Supervisor { leadership, reporter, lost, exit_code, .. } = self;
         let held = lost.is_none() && leadership.is_held();
-        release(leadership, &emitter, &server).await;
+        reporter.release(leadership).await;
         match exit_code {
             _ if !held => Ok(Exit::Lost),
             Some(code) => Ok(Exit::Child(code)),
-            None if !by_guardian => {
+            None if !ended_by_guardian => {
                 Err(anyhow!("the guardian of the command was killed, and the command with it").into())
             }
             None => Ok(Exit::Internal),
         }
     }
 
-    fn tell(&self, name: &'static str, event: Event) {
-        // Stderr may be closed. The command doesn't depend on it.
-        let _ = emit(&self.emitter, name, &self.server, Some(&self.leadership), event);
+    fn report(&self, event: Event) {
+        // If stderr is closed, the command runs all the same.
+        let _ = self.reporter.report(&self.leadership, event);
     }
 }
 
@@ -219,48 +216,4 @@ async fn sleep_until(deadline: Option<Instant>) {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,
     }
-}
-
-/// Starts the guardian, which starts the command; and gives it the deadline.
-async fn start_guardian(
-    command: &[OsString],
-    kill_after: Duration,
-    leadership: &Leadership,
-    standing: &Standing,
-) -> Result<(Child, Line, StateFile), Failure> {
-    let state_file = StateFile::create().context("the state file can't be made")?;
-    write_state(&state_file, leadership, standing).context("the state file can't be written")?;
-    let (here, there) = UnixStream::pair()?;
-    pass_file(&here, std::io::stdin().as_fd())?;
-    let child = Command::new("/proc/self/exe")
-        .args(["guardian", "--kill-after-ms", &kill_after.as_millis().to_string(), "--"])
-        .args(command)
-        .env("QUORATE_ROOM", leadership.room().as_str())
-        .env("QUORATE_TERM", leadership.term().to_string())
-        .env("QUORATE_CANDIDATE", leadership.candidate().as_str())
-        .env("QUORATE_EXPIRES_AT", &standing.expires_at)
-        .env("QUORATE_STATE_FILE", state_file.path())
-        .stdin(Stdio::from(OwnedFd::from(there)))
-        // What a terminal sends to its foreground group reaches the command through us.
-        .process_group(0)
-        .spawn();
-    // It is waited for by its messages; what is left of it goes with this process.
-    let guardian = child.context("the guardian can't be started")?;
-    let mut line = Line::new(here)?;
-    line.say(&Order::Deadline(leadership.authority())).await;
-    Ok((guardian, line, state_file))
-}
-
-fn write_state(file: &StateFile, leadership: &Leadership, standing: &Standing) -> std::io::Result<()> {
-    let now = SystemHolderClock.now();
-    let ends = now.boot + leadership.authority().remaining(now);
-    file.write(&State {
-        schema_version: 1,
-        election_id: leadership.room().as_str(),
-        candidate_id: leadership.candidate().as_str(),
-        term: leadership.term().0,
-        expires_at: &standing.expires_at,
-        authority_ends_continuous_ms: millis(ends),
-        renewals: standing.renewals,
-    })
 }

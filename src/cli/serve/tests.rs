@@ -7,7 +7,7 @@ fn the_welcome_is_short_and_can_be_pasted() {
     for path in ["/elections/hello-world", "/campaign", "/renew"] {
         assert!(text.contains(path), "{text}");
     }
-    // Another curl stands in: it answers a campaign, and shows what it is given for a renewal.
+    // A shell function replaces curl: it answers a campaign, and prints the arguments of every other call.
     let curl = r#"curl() { case "$*" in */campaign*) echo '{"leader_token":"abc_-1","x":1}';; *) echo "$*";; esac; }"#;
     let pasted = text.lines().filter(|line| line.starts_with("  "));
     let script: Vec<&str> = std::iter::once(curl).chain(pasted).collect();

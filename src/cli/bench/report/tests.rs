@@ -12,7 +12,7 @@ fn report() -> Report {
 }
 
 #[test]
-fn a_row_has_rate_and_percentiles_under_their_headings() {
+fn a_row_has_its_numbers_under_their_headings() {
     let mut report = report();
     let row = report.add("renew", 16, sample(1..=100));
     assert_eq!(
@@ -26,7 +26,7 @@ fn a_row_has_rate_and_percentiles_under_their_headings() {
 }
 
 #[test]
-fn samples_of_connections_add_up() {
+fn the_samples_of_connections_add_up() {
     let mut all = sample([1, 1]);
     let mut other = sample([9]);
     other.add_error("unavailable".to_owned());
@@ -36,7 +36,7 @@ fn samples_of_connections_add_up() {
 }
 
 #[test]
-fn a_run_without_success_shows_no_latency() {
+fn a_run_without_a_success_shows_no_latency() {
     let mut report = report();
     let mut failed = sample([]);
     failed.add_error("unavailable".to_owned());
@@ -49,7 +49,7 @@ fn a_run_without_success_shows_no_latency() {
 }
 
 #[test]
-fn the_rate_limit_is_named_with_the_flag_that_raises_it() {
+fn a_note_about_the_rate_limit_names_the_flag_that_raises_it() {
     let mut report = report();
     let mut limited = sample([1]);
     limited.add_error("rate_limited".to_owned());
@@ -59,7 +59,7 @@ fn the_rate_limit_is_named_with_the_flag_that_raises_it() {
 }
 
 #[test]
-fn latencies_of_any_size_can_be_recorded() {
+fn a_latency_of_any_size_can_be_recorded() {
     let mut sample = sample([]);
     sample.add_success(Duration::ZERO);
     sample.add_success(Duration::from_secs(3600));

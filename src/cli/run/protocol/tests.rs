@@ -3,7 +3,7 @@ use std::io::{Read, Write};
 use super::*;
 
 #[tokio::test]
-async fn files_and_messages_reach_the_other_end_and_its_end_is_heard() {
+async fn files_and_messages_reach_the_other_end_and_its_end_is_noticed() {
     let (here, there) = UnixStream::pair().unwrap();
     let (reader, mut writer) = std::io::pipe().unwrap();
     pass_file(&here, reader.as_fd()).unwrap();
@@ -15,11 +15,11 @@ async fn files_and_messages_reach_the_other_end_and_its_end_is_heard() {
     taken.read_to_string(&mut text).unwrap();
     assert_eq!(text, "through the file");
 
-    let (mut here, mut there) = (Line::new(here).unwrap(), Line::new(there).unwrap());
-    here.say(&Order::Signal(15)).await;
-    here.say(&Order::Stop).await;
-    assert!(matches!(there.hear::<Order>().await, Some(Order::Signal(15))));
-    assert!(matches!(there.hear::<Order>().await, Some(Order::Stop)));
+    let (mut here, mut there) = (Channel::new(here).unwrap(), Channel::new(there).unwrap());
+    here.send(&Order::Signal(15)).await;
+    here.send(&Order::Stop).await;
+    assert!(matches!(there.receive::<Order>().await, Some(Order::Signal(15))));
+    assert!(matches!(there.receive::<Order>().await, Some(Order::Stop)));
     drop(here);
-    assert!(there.hear::<Order>().await.is_none());
+    assert!(there.receive::<Order>().await.is_none());
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_room_reads_as_a_sentence_and_metadata_cannot_speak_to_the_terminal() {
+fn a_room_reads_as_a_sentence_and_metadata_cannot_control_the_terminal() {
     assert_eq!(describe("nightly-report", None, 0), "nightly-report: vacant");
     let leader = r#"{"candidate_id":"worker-a","term":7,"expires_at":"","metadata":"\u001b[2J"}"#;
     let leader: Leader = serde_json::from_str(leader).unwrap();
@@ -10,7 +10,7 @@ fn a_room_reads_as_a_sentence_and_metadata_cannot_speak_to_the_terminal() {
 }
 
 #[test]
-fn rooms_on_a_terminal_stand_in_columns() {
+fn rooms_on_a_terminal_are_a_table() {
     let rooms = [
         r#"{"election_id":"nightly-report","status":"leader","retry_after_ms":12340,"leader":{"candidate_id":"a",
             "term":1796063093001,"expires_at":"","metadata":"http://a"}}"#,
