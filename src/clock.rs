@@ -2,7 +2,7 @@
 //!
 //! [`Clock`] is the node's own time, which only ever measures how long something took. [`LeaseClock`] turns it
 //! into stamps of log time. The rule, and what goes wrong without each part of it (a model of 4,000 random
-//! schedules broke every simpler one; `domain`'s tests drive this code through it):
+//! schedules broke every simpler one; `tests/properties/lease_clock` drives this code through it):
 //!
 //! 1. A raft leader stamps only after an entry of its own raft term was applied here. Its log may end in
 //!    entries of others which it hasn't applied yet, and their stamps may be later than all it knows.

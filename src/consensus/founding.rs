@@ -127,7 +127,10 @@ impl Founding {
         // log. The next attempt uses it.
         local.adopt_cluster(cluster_id)?;
         match consensus.raft().initialize(members).await {
-            Ok(()) => tracing::info!(cluster_id = ?local.cluster_id(), "founded a cluster"),
+            Ok(()) => {
+                let cluster_id = local.cluster_id().map(|id| id.to_string());
+                tracing::info!(cluster_id, "founded a cluster");
+            }
             // Another node was first, with the same members.
             Err(RaftError::APIError(InitializeError::NotAllowed(_))) => {}
             Err(error) => return Err(ConsensusError::stopped(error)),

@@ -75,7 +75,7 @@ fn a_setting_that_cannot_work_is_named_with_its_remedy() {
     refuses(
         folder,
         &["--config", "bad.toml"],
-        &["--config: bad.toml, line 2", "unknown field `lissten`", "write each key as its flag"],
+        &["--config: bad.toml, line 2", "unknown field `lissten`", "a key is the name of a flag without --"],
     );
     std::fs::write(folder.join("broken.toml"), "name = \n").unwrap();
     refuses(folder, &["--config", "broken.toml"], &["--config: broken.toml, line 1"]);

@@ -319,7 +319,7 @@ async fn a_node_with_an_empty_disk_does_not_found_a_second_cluster() {
     cluster.nodes[lost].kill();
     std::fs::remove_dir_all(&cluster.nodes[lost].settings.data_dir).unwrap();
     cluster.nodes[lost].start_again();
-    let reason = not_ready_because(&Caller::of(&cluster.nodes[lost]).await, "already belongs").await;
+    let reason = not_ready_because(&Caller::of(&cluster.nodes[lost]).await, "belongs to a cluster already").await;
     assert!(reason.contains("1 of 3"), "{reason}");
     // The other two still serve.
     Caller::of(&cluster.nodes[(lost + 1) % 3]).await.win("two-go-on", "worker-a", 5).await;

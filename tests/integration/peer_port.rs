@@ -45,7 +45,7 @@ async fn rejects_strangers(target: &Target) {
 
 async fn rejects_wrong_headers(target: &Target) {
     let member = target.headers();
-    for protocol in ["2", "0", "", "one", "-1"] {
+    for protocol in ["1", "3", "0", "", "one", "-1"] {
         let headers = Headers { protocol: protocol.into(), ..member.clone() };
         for path in MEMBERS_ONLY.into_iter().chain([path::IDENTITY]) {
             rejects_by_head(target, path, &headers, 400).await;

@@ -141,7 +141,7 @@ async fn a_raft_leader_whose_snapshot_is_damaged_makes_another() {
     let known = Caller::of(&cluster.nodes[down]).await.local_status(&held[0].room).await;
     assert_eq!(known.body["leader"]["term"], held[0].term, "{}", known.text);
     assert!(
-        cluster.nodes[raft_leader].output().contains("another one is made"),
+        cluster.nodes[raft_leader].output().contains("a new one is made"),
         "the raft leader did not notice the damage"
     );
 }
