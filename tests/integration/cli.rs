@@ -86,11 +86,11 @@ fn a_setting_that_cannot_work_is_named_with_its_remedy() {
     refuses(
         folder,
         &["--data-dir", "foreign"],
-        &["--data-dir: foreign is not", "thesis.txt", "give an empty directory"],
+        &["--data-dir: foreign is not", "thesis.txt", "use an empty directory"],
     );
     assert_eq!(std::fs::read_dir(folder.join("foreign")).unwrap().count(), 1, "it is left as it was");
     // Whoever runs the tests as root can read everything; a file in the way stops root too.
-    let way = ["--data-dir: ", "cannot create", "give another directory"];
+    let way = ["--data-dir: ", "cannot create", "use another data directory"];
     refuses(folder, &["--data-dir", "foreign/thesis.txt/data"], &way);
     refuses(folder, &["--data-dir", "foreign/thesis.txt"], &way);
 
