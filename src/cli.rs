@@ -67,7 +67,7 @@ enum Command {
     Campaign(rooms::CampaignArgs),
     /// Give up a room that `campaign` has won
     Resign(rooms::ResignArgs),
-    /// Measure how many operations per second a running cluster does, and how long each takes
+    /// Measure the operations per second and the latency of a running cluster
     Bench(bench::BenchArgs),
     /// Check whether nodes are ready
     Healthcheck(healthcheck::HealthcheckArgs),
