@@ -42,7 +42,8 @@ Example, in two terminals:
 
 /// Leader election over HTTP, by a cluster that survives the loss of a node.
 #[derive(Debug, Parser)]
-#[command(name = "quorate", version, disable_help_subcommand = true, after_help = format!("{MORE_HELP}\n{}", exit::CODES))]
+#[command(name = "quorate", version, disable_help_subcommand = true,
+          after_help = format!("{MORE_HELP}\n{}", exit::CODES))]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -52,7 +53,7 @@ struct Cli {
 enum Command {
     /// Run a node of a cluster
     Serve(Box<serve::ServeArgs>),
-    /// Lead a room, and run a command for as long as this process leads
+    /// Lead a room, and run a command while this process leads
     Run(Box<run::RunArgs>),
     /// Lead a room for as long as possible, and print each change as an event
     Hold(Box<hold::HoldArgs>),
@@ -66,7 +67,7 @@ enum Command {
     Campaign(rooms::CampaignArgs),
     /// Give up a room that `campaign` has won
     Resign(rooms::ResignArgs),
-    /// Measure how many operations a running cluster does, and how long each takes
+    /// Measure how many operations per second a running cluster does, and how long each takes
     Bench(bench::BenchArgs),
     /// Check whether nodes are ready
     Healthcheck(healthcheck::HealthcheckArgs),

@@ -25,7 +25,7 @@
 //!
 //! - A [`Client`] knows the nodes of one cluster. [`Client::builder`] sets it up.
 //! - An [`Election`] is one *room*: a name that all candidates agree on. At most one candidate leads it at a time.
-//!   It can also be read with [`status`](Election::status), or followed with [`watch`](Election::watch).
+//!   [`status`](Election::status) reads the room, and [`watch`](Election::watch) follows it.
 //! - A [`Campaign`] tries to lead the room: [once](Campaign::try_once), [for some time](Campaign::wait_timeout), or
 //!   [for as long as it takes](Campaign::wait).
 //! - A [`Leadership`] is the right to act, while it lasts. [`run`](Leadership::run) ties a future to it,
@@ -34,9 +34,9 @@
 //!
 //! # What a leader can rely on
 //!
-//! - A leadership ends early, never late. Authority ends after 80 % of the lease. The lease counts from before the
-//!   request that won or renewed it was sent. It counts on clocks that go on while the machine sleeps (see
-//!   [`HolderClock`]). The other 20 % are for the work to stop.
+//! - A leadership ends early, never late. Authority ends after 80 % of the lease. The other 20 % are for the work to
+//!   stop. The lease is counted from the moment before its last successful request was sent, on clocks that go on while
+//!   the machine sleeps (see [`HolderClock`]).
 //! - A node that fails, hangs or answers with 5xx proves nothing about the lease. The client asks the other nodes
 //!   until one answers or authority ends.
 //! - A [`Leadership`] that was lost stays lost. To lead again, campaign again; the new term is higher.

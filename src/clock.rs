@@ -1,20 +1,19 @@
 //! Time from outside, and the licence to stamp with it.
 //!
-//! [`Clock`] is the node's own time, which only ever measures how long something took. [`LeaseClock`] turns it
-//! into stamps of log time. The rule, and what goes wrong without each part of it (a model of 4,000 random
-//! schedules broke every simpler one; `tests/properties/lease_clock` drives this code through it):
+//! [`Clock`] is the node's own time. It only measures how long something took. [`LeaseClock`] turns it into stamps of
+//! log time. Below is the rule for stamps, and what goes wrong without each part. A model of 4,000 random schedules
+//! broke every simpler rule. `tests/properties/lease_clock` runs this code in that model.
 //!
-//! 1. A raft leader stamps only after an entry of its own raft term was applied here. Its log may end in
-//!    entries of others which it hasn't applied yet, and their stamps may be later than all it knows.
-//! 2. It then takes a [`Licence`]: this raft term, log time now, the node's clock now. A stamp is the
-//!    licence's log time and what the clock has advanced since.
-//! 3. The licence is never merged, by max, with an older one or with a clock that ran on meanwhile. When A
-//!    leads, B leads, and A leads again, A's old reading may be ahead of B's: leases that B granted would end
-//!    early.
-//! 4. `apply` refuses a command that was stamped in another raft term than its entry's.
+//! 1. A raft leader stamps only after an entry of its own raft term was applied here. Its log may end in entries of
+//!    earlier raft leaders that it hasn't applied yet. Their stamps may be later than every stamp that it has applied.
+//! 2. It then takes a [`Licence`]: this raft term, log time now, the node's clock now. A stamp is the licence's log
+//!    time plus the time that the clock has advanced since.
+//! 3. The licence is never merged, by max, with an older one or with a clock that ran on meanwhile. If A leads, then B,
+//!    then A again, A's old reading may be ahead of B's. Then leases that B granted would end early.
+//! 4. `apply` refuses a command whose stamp has another raft term than its log entry.
 //!
-//! Log time can so run slow, by what passes between the last entry of a reign and the next raft leader's
-//! first, but never fast.
+//! So log time can run slow: it loses the time between the last entry of one reign and the first entry of the next. It
+//! never runs fast.
 
 #![allow(clippy::disallowed_methods, reason = "this file is the node's clock")]
 
@@ -47,11 +46,11 @@ pub trait Clock: Send + Sync + 'static {
 
 /// The clock of a real machine: a counter that advances by the smaller step of two kernel clocks.
 ///
-/// NTP does not slew `CLOCK_MONOTONIC_RAW`. A bad oscillator that NTP corrects does not mislead `CLOCK_MONOTONIC`. The
-/// smaller step of the two is the safe one, because log time must never run fast.
+/// `CLOCK_MONOTONIC_RAW` is wrong if the oscillator is, but NTP never makes it faster. `CLOCK_MONOTONIC` follows NTP,
+/// which corrects a bad oscillator. The smaller step of the two is the safe one, because log time must never run fast.
 ///
-/// One step adds at most [`SystemClock::STEP_MAX`]. Otherwise a raft leader that was stopped for a minute would end every
-/// lease when it runs again, before the holders could renew (etcd 15247).
+/// One step adds at most [`SystemClock::STEP_MAX`]. Otherwise a raft leader that was stopped for a minute would end
+/// every lease when it runs again, before the holders could renew (etcd 15247).
 pub struct SystemClock {
     counter: Mutex<Counter>,
 }
@@ -141,7 +140,7 @@ impl Licence {
     }
 }
 
-/// Makes the stamps for the commands of a raft leader. The state machine reports every applied entry to it.
+/// Makes the stamps for the commands of a raft leader. The replica reports every applied entry to it.
 #[derive(Debug, Default)]
 pub struct LeaseClock {
     /// The raft term of the last entry applied by this process.

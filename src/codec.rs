@@ -7,8 +7,8 @@
 //! frame = format byte (1) | payload length (u32, big endian) | CRC-32 of the five bytes before | payload | CRC-32 of the payload
 //! ```
 //!
-//! The length has its own checksum. So a damaged length can be distinguished from a frame that was cut off. The first is
-//! damage. The second is the normal end of a log after a crash.
+//! The length has its own checksum. So a damaged length can be distinguished from a frame that was cut off. A damaged
+//! length is an error. A frame that was cut off is the normal end of a log after a crash.
 
 #![allow(clippy::disallowed_methods, reason = "this file is the only one that uses bincode")]
 

@@ -1,6 +1,6 @@
 //! Agreement on commands, and the state that follows from them.
 //!
-//! Only this module and `storage`'s raft log know openraft's interface.
+//! Only this module, `raft_types` and `storage`'s raft log know openraft's interface.
 //!
 //! ```text
 //! propose ─► stamp ─► raft log ─► majority ─► StateMachine::apply ─► Replica ─► outcome

@@ -1,12 +1,13 @@
-//! How the whole fits together: the words, the modules, one request from start to end, the promises, and what changed.
+//! Pages about the whole program: the words, the modules, one request from start to end, the promises, and the changes.
 //!
 //! A newcomer reads [`architecture`] and [`one_campaign`] first, with [`glossary`] beside them. `README.md` says how to
 //! use the program, `tests/README.md` how it is tested, and `.github/CONTRIBUTING.md` how to change it.
 
 /// A page that can be read here and as a file.
 ///
-/// The pages refer to each other by name. The file of each page defines these names as files. Of two definitions the
-/// first one counts, so here they are modules.
+/// The pages link to each other by name. At its end, the file of each page defines these names as links to files.
+/// Markdown uses the first definition of a name. So the definitions here come first, and make the names links to
+/// modules.
 macro_rules! page {
     ($name:ident, $file:literal) => {
         #[doc = "[architecture]: crate::docs::architecture"]

@@ -3,8 +3,8 @@
 //! ```text
 //! request ──► envelope   adds a request id, one trace event, and the JSON body of every error
 //!             gate       may this caller use elections at all?                      (election routes only)
-//!             extract    reads path, headers and body, or answers 400
-//!             admission  has this client campaigned too often?                      (campaigns only)
+//!             admission  has this client campaigned too often?                      (create and campaign only)
+//!             extract    reads path, headers and body, or answers with an error
 //!             places     are too many requests in flight?                           (election routes only)
 //!             rooms, watch, health   call the service and write its answer
 //! ```

@@ -1,7 +1,7 @@
 //! quorate: leader election as a service that survives the loss of a node.
 //!
-//! A request arrives as JSON and becomes a command. Raft agrees on the command, and pure code applies it: code that sees
-//! only the command and the time written in it.
+//! A request arrives as JSON and becomes a command. Raft agrees on the command, and pure code applies it: code that
+//! sees only the command and the time written in it.
 //!
 //! ```text
 //! 9  main  docs                              sets the exit code; pages about the whole
@@ -19,8 +19,8 @@
 //! A module imports from lower rows only. `tests/tidy.rs` reads the rows from this picture and checks the source.
 //!
 //! Raft has a leader, a term and an election, and so have the rooms. In this code a room has a *holder*, a *fencing
-//! token* and *campaigns*. Raft has a *raft leader*, a *raft term* and *raft elections*. The public JSON calls the holder
-//! `leader` and the fencing token `term`, and so do [`wire`] and the client library.
+//! token* and *campaigns*. Raft has a *raft leader*, a *raft term* and *raft elections*. The public JSON calls the
+//! holder `leader` and the fencing token `term`, and so do [`wire`] and the client library.
 //!
 //! With `default-features = false, features = ["client"]` this crate is the client library alone: [`client`] and the
 //! modules below it, without Raft, storage and HTTP server.

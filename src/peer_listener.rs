@@ -1,7 +1,7 @@
 //! The peer listener: raft messages and forwarded operations, from nodes that prove the cluster secret.
 //!
 //! ```text
-//! request ──► access     does the caller know the cluster secret, and mean this node of this cluster?
+//! request ──► access     does the caller know the cluster secret, and is the request for this node and cluster?
 //!             handlers   read the body, call consensus or the service, write the answer
 //! ```
 //!

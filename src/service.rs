@@ -1,8 +1,8 @@
 //! One method for each thing that a user can do with a room.
 //!
 //! Any node serves any request. The called node makes secrets, waits and watches. The raft leader decides. Two kinds of
-//! failure are never mixed: nothing was proposed ([`ServiceError::Unavailable`]), and a proposal without a known outcome
-//! ([`ServiceError::OutcomeUnknown`]).
+//! failure are never mixed: nothing was proposed ([`ServiceError::Unavailable`]), and a proposal without a known
+//! outcome ([`ServiceError::OutcomeUnknown`]).
 
 mod campaign;
 mod decide;

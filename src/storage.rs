@@ -3,17 +3,18 @@
 //! ```text
 //! <dir>/lock                one process at a time
 //!       identity            node id, cluster id               flushed when written
-//!       watermark           what the log has at least         flushed before a vote is answered, else each second
+//!       watermark           what the log has at least         flushed before a vote or a new log file is acknowledged,
+//!                                                             before a truncation, else within a second
 //!       log/                raft log and vote (raft-log)      flushed before an append or a vote is answered
-//!       leases/             the state (sled)                  flushed before a snapshot; log and snapshot can remake it
+//!       leases/             the state (sled)                  flushed before this node writes a snapshot of its own
 //!       snapshots/          the state at one log position     flushed before openraft hears of it and purges the log
 //!       quarantine-<time>/  damaged copies of leases/, at most two
 //!       reserve             4 MiB, freed to start on a full disk
 //! ```
 //!
 //! The log, its vote and the newest snapshot are the truth. If a node finds them damaged or shortened, it must not
-//! take part under its old identity, and [`StorageError::Damaged`] says so. The lease database is a cache of them.
-//! It is remade if it is damaged, behind the purged part of the log, or ahead of the log's end.
+//! take part under its old identity, and [`StorageError::Damaged`] says so. The lease database is a cache of log and
+//! snapshot. It is made again if it is damaged, behind the purged part of the log, or ahead of the log's end.
 
 mod blocking;
 mod config;

@@ -1,6 +1,6 @@
-//! Sets up trace events: which ones are written, where to, and what is written about a panic.
+//! Sets up trace events: which events are written, in which form, and what is written about a panic.
 //!
-//! They go to stderr, as text for a person or as one JSON object per line for a machine. Events of libraries that use
+//! Events go to stderr, as text for a person or as one JSON object per line for a machine. Events of libraries that use
 //! the `log` crate go there too.
 
 use std::any::Any;

@@ -1,8 +1,8 @@
-//! The public JSON shapes. Their field names are the words of the public interface (leader, candidate, term); the
-//! types in them are the domain's (holder, contender, fencing token).
+//! The public JSON shapes. Their field names are the words of the public interface (leader, candidate, term). The types
+//! of their fields are the domain's (holder, contender, fencing token).
 //!
-//! The server, its OpenAPI document and the client library all use these types. A value that has a rule is a domain
-//! type, so a shape cannot hold a value that the interface forbids.
+//! The server, its OpenAPI document and the client library all use these types. Names, metadata and TTLs are domain
+//! types, which cannot hold a forbidden value.
 
 mod calendar;
 mod leader_token;

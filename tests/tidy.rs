@@ -1,5 +1,5 @@
-//! Reads the source, and checks what neither the compiler nor clippy checks: the direction of imports, the purity of the
-//! domain, and the places of modules and tests. `.clippy.toml` bans single functions and types.
+//! Reads the source, and checks what neither the compiler nor clippy checks: the direction of imports, the purity of
+//! the domain, and the places of modules and tests. `.clippy.toml` bans single functions and types.
 //!
 //! A check that can't fail proves nothing, so each rule is tried on code that breaks it.
 
@@ -13,7 +13,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 /// `client` is a branch of its own in the picture, with nothing of the server below it.
 const BELOW_CLIENT: [&str; 3] = ["wire", "random", "domain"];
 
-/// Words that don't belong into the domain: two nodes could get different results, or a test would have to wait.
+/// Words that don't belong in the domain: two nodes could get different results, or a test would have to wait.
 const NOT_IN_DOMAIN: [&str; 16] = [
     "Instant",
     "SystemTime",
@@ -200,7 +200,8 @@ fn absolute(module: &Module, path: &[String]) -> Option<Module> {
 
 /// Files of one folder that import each other, directly or through others.
 ///
-/// An import from a parent module counts as one from the sibling that the parent has the name from.
+/// If a name is imported from a parent module that re-exports it, the import counts as one from the sibling that
+/// defines the name.
 fn cycles(sources: &[Source]) -> Vec<String> {
     let known: BTreeSet<&Module> = sources.iter().map(|source| &source.module).collect();
     // From a name in a parent to the child that defines it.
@@ -272,13 +273,14 @@ fn impurities(source: &Source) -> Vec<String> {
     wrong
 }
 
-/// Modules and tests that aren't where one looks for them. rustfmt keeps each of these in a line of its own.
+/// Modules and tests that are not in the expected file, and tests that never run. rustfmt puts each of these on one
+/// line.
 fn misplaced(source: &Source) -> Vec<String> {
     let mut wrong = Vec::new();
     for line in source.text.lines().map(str::trim) {
         let words: Vec<&str> = line.split(' ').collect();
         let reason = match words.as_slice() {
-            [.., "mod", name, "{"] if name.ends_with("tests") => "tests belong into a file of their own",
+            [.., "mod", name, "{"] if name.ends_with("tests") => "tests belong in a file of their own",
             [first, ..] if first.starts_with("#[path") => "a module's file is found by its name",
             [first, ..] if first.starts_with("#[ignore") => "a test that never runs proves nothing",
             _ => continue,
@@ -299,7 +301,7 @@ fn rows() -> BTreeMap<String, u8> {
 }
 
 #[test]
-fn the_picture_shows_the_modules_that_there_are() {
+fn the_picture_shows_exactly_the_modules_of_the_crate() {
     let modules: BTreeSet<String> =
         sources().into_iter().filter_map(|source| source.module.into_iter().next()).collect();
     assert_eq!(rows().into_keys().collect::<BTreeSet<_>>(), modules);
@@ -397,7 +399,7 @@ fn the_domain_is_pure() {
 }
 
 #[test]
-fn modules_and_tests_are_where_one_looks_for_them() {
+fn modules_and_tests_are_in_the_expected_files() {
     let is_caught = |text| !misplaced(&Source::new("service.rs", text)).is_empty();
     for text in [
         "#[cfg(test)]\nmod tests {\n}",

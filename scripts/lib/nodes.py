@@ -1,10 +1,9 @@
-"""Starts release nodes on loopback addresses of their own, for the measuring scripts. Needs the standard library only."""
+"""Starts release nodes on loopback addresses of their own, for the measuring scripts. Needs only the standard library."""
 
 import http.client
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -45,12 +44,6 @@ class Node:
         if self.process:
             self.process.kill()
             self.process.wait()
-            self.process = None
-
-    def stop(self):
-        if self.process:
-            self.process.send_signal(signal.SIGTERM)
-            self.process.wait(timeout=20)
             self.process = None
 
     def get(self, path, timeout=2):

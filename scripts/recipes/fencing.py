@@ -22,7 +22,7 @@ ON CONFLICT (id) DO UPDATE SET result = excluded.result, term = excluded.term WH
 
 
 def write(database, report, result, term):
-    """Whether the write was accepted. If not, a later leader has written before."""
+    """Returns whether the write was accepted. If it was not, a later leader has written already."""
     with database:
         return database.execute(WRITE, {"id": report, "result": result, "term": term}).rowcount == 1
 

@@ -14,7 +14,7 @@ import { pathToFileURL } from "node:url";
 // Milliseconds on a clock that nobody sets, and that also counts while the machine sleeps, unlike performance.now().
 const now = () => Number(readFileSync("/proc/uptime", "utf8").split(" ")[0]) * 1000;
 
-class Refused extends Error {
+class Rejected extends Error {
   constructor(body) {
     super(body.error);
     this.code = body.code;
@@ -27,12 +27,13 @@ class Nodes {
     this.urls = [...urls];
   }
 
-  // The answer, and the moment before its request was sent. Undefined if no node has decided by `deadline`.
-  async post(path, body, deadline, { key, hold = 0 } = {}) {
+  // Returns the answer, and the moment before its request was sent. Undefined if no node has decided by `deadline`. The
+  // node may wait for the room for `wait` milliseconds before it answers.
+  async post(path, body, deadline, { key, wait = 0 } = {}) {
     const headers = { "content-type": "application/json", ...(key && { "idempotency-key": key }) };
     for (let tries = 1; now() < deadline; tries++) {
-      const share = (deadline - now() - hold) / (this.urls.length + 1);
-      const signal = AbortSignal.timeout(hold + Math.min(Math.max(Math.round(share), 50), 2000));
+      const share = (deadline - now() - wait) / (this.urls.length + 1);
+      const signal = AbortSignal.timeout(wait + Math.min(Math.max(Math.round(share), 50), 2000));
       const sent = now();
       try {
         const request = { method: "POST", headers, body: JSON.stringify(body), redirect: "error", signal };
@@ -40,9 +41,9 @@ class Nodes {
         const answer = await response.json();
         if (response.ok) return { answer, sent };
         // 4xx except 429 is a decision. After 429 or 5xx nothing is decided: another node may do better.
-        if (response.status < 500 && response.status !== 429) throw new Refused(answer);
+        if (response.status < 500 && response.status !== 429) throw new Rejected(answer);
       } catch (error) {
-        if (error instanceof Refused) throw error;
+        if (error instanceof Rejected) throw error;
       }
       this.leave();
       if (tries % this.urls.length === 0) await sleep(100);
@@ -70,7 +71,7 @@ class Leadership {
     this.#keeper = this.#keep();
   }
 
-  // Reads a clock and never waits, neither for a renewal that hangs nor for timers of a busy event loop.
+  // Reads a clock and never waits: not for a renewal that hangs, and not for the timers of a busy event loop.
   isHeld() {
     if (now() >= this.deadline) this.#over.abort();
     return !this.signal.aborted;
@@ -94,8 +95,8 @@ class Leadership {
         const renewed = await this.nodes.post(`/elections/${this.room}/renew`, body, this.deadline);
         // A renewal that comes after the deadline doesn't count.
         if (renewed && this.isHeld()) this.#take(renewed);
-      } catch (refused) {
-        if (refused.code === "lease_not_current") break;
+      } catch (rejected) {
+        if (rejected.code === "lease_not_current") break;
         // This node may have other settings than the rest, for example while they are changed one by one.
         this.nodes.leave();
         this.renewAt = now() + 500;
@@ -124,9 +125,9 @@ export async function lead({ urls, room, candidate, ttlSeconds = 30 }) {
   const campaign = { candidate_id: candidate, ttl_seconds: ttlSeconds };
   const path = `/elections/${room}/campaign`;
   for (;;) {
-    const held = await nodes.post(path, { ...campaign, wait_seconds: 10 }, now() + 15000, { key, hold: 10000 });
-    if (held?.answer.status !== "leader") continue;
-    // The room may have been won long after the request was sent, while the node held it. So the campaign is sent
+    const first = await nodes.post(path, { ...campaign, wait_seconds: 10 }, now() + 15000, { key, wait: 10000 });
+    if (first?.answer.status !== "leader") continue;
+    // The room may have been won long after the request was sent, while the node waited. So the campaign is sent
     // again: the validity in this second answer counts from now.
     const won = await nodes.post(path, campaign, now() + 5000, { key });
     if (won?.answer.status === "leader") return new Leadership(nodes, room, won);

@@ -22,8 +22,8 @@ def now():
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-class Refused(Exception):
-    """A node has understood the request, and rejects it."""
+class Rejected(Exception):
+    """A node has understood the request and turned it down."""
 
     def __init__(self, body):
         super().__init__(body.get("error"))
@@ -38,13 +38,14 @@ class Nodes:
         # A proxy from the environment is not for the nodes.
         self.opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
-    def post(self, path, body, deadline, key=None, hold=0):
-        """The answer, and the moment before its request was sent. None if no node has decided by `deadline`."""
+    def post(self, path, body, deadline, key=None, wait=0):
+        """Returns the answer, and the moment before its request was sent. None if no node has decided by `deadline`.
+        The node may wait for the room for `wait` seconds before it answers."""
         headers = {"Content-Type": "application/json", **({"Idempotency-Key": key} if key else {})}
         tries = 0
         while now() < deadline:
-            share = (deadline - now() - hold) / (len(self.urls) + 1)
-            timeout = hold + min(max(share, 0.05), 2)
+            share = (deadline - now() - wait) / (len(self.urls) + 1)
+            timeout = wait + min(max(share, 0.05), 2)
             request = urllib.request.Request(self.urls[0] + path, json.dumps(body).encode(), headers)
             sent = now()
             try:
@@ -53,7 +54,7 @@ class Nodes:
             except urllib.error.HTTPError as error:
                 # 4xx except 429 is a decision. After 429 or 5xx nothing is decided: another node may do better.
                 if error.code < 500 and error.code != 429:
-                    raise Refused(read_error(error)) from None
+                    raise Rejected(read_error(error)) from None
             except (OSError, ValueError, http.client.HTTPException):
                 pass
             self.leave()
@@ -103,8 +104,8 @@ class Leadership:
                 continue
             try:
                 renewed = self.nodes.post(f"/elections/{self.room}/renew", {"leader_token": self.token}, self.deadline)
-            except Refused as refused:
-                if refused.code == "lease_not_current":
+            except Rejected as rejected:
+                if rejected.code == "lease_not_current":
                     break
                 # This node may have other settings than the rest, for example while they are changed one by one.
                 self.nodes.leave()
@@ -126,7 +127,7 @@ class Leadership:
         if held:
             try:
                 self.nodes.post(f"/elections/{self.room}/resign", {"leader_token": self.token}, now() + 2)
-            except Refused:
+            except Rejected:
                 pass
 
 
@@ -138,9 +139,9 @@ def lead(urls, room, candidate, ttl_seconds=30):
     campaign = {"candidate_id": candidate, "ttl_seconds": ttl_seconds}
     path = f"/elections/{room}/campaign"
     while True:
-        won = nodes.post(path, {**campaign, "wait_seconds": 10}, now() + 15, key, hold=10)
+        won = nodes.post(path, {**campaign, "wait_seconds": 10}, now() + 15, key, wait=10)
         if won and won[0]["status"] == "leader":
-            # The room may have been won long after the request was sent, while the node held it. So the campaign is
+            # The room may have been won long after the request was sent, while the node waited. So the campaign is
             # sent again: the validity in this second answer counts from now.
             won = nodes.post(path, campaign, now() + 5, key)
             if won and won[0]["status"] == "leader":

@@ -26,13 +26,13 @@ now() {
     now=$((10#${uptime/./} * 10))
 }
 
-# ask PATH BODY DEADLINE [HOLD]: sends a request to one node after the other, until one decides or the deadline has
-# passed. Each node gets its share of the time, and HOLD milliseconds more. Sets `status`, `answer`, and `sent`, which
-# is the moment before the request.
+# ask PATH BODY DEADLINE [WAIT]: sends a request to one node after the other, until one decides or the deadline has
+# passed. Each node gets its share of the time. It may also wait WAIT milliseconds for the room before it answers. Sets
+# `status`, `answer`, and `sent`, which is the moment before the request.
 ask() {
-    local path=$1 body=${2//\"/\\\"} deadline=$3 hold=${4:-0} tries=0 share request output
+    local path=$1 body=${2//\"/\\\"} deadline=$3 wait_ms=${4:-0} tries=0 share request output
     while now && ((now < deadline)); do
-        share=$(((deadline - now - hold) / (${#urls[@]} + 1)))
+        share=$(((deadline - now - wait_ms) / (${#urls[@]} + 1)))
         share=$((share < 50 ? 50 : share > 2000 ? 2000 : share))
         sent=$now
         request="url = \"${urls[0]}$path\"
@@ -40,7 +40,7 @@ header = \"Content-Type: application/json\"
 header = \"Idempotency-Key: $key\"
 data = \"$body\""
         # The request goes to curl by stdin, because it has secrets and every user can read the arguments of a process.
-        output=$(curl -sK - --noproxy '*' --connect-timeout 1 --max-time "$(seconds $((share + hold)))" \
+        output=$(curl -sK - --noproxy '*' --connect-timeout 1 --max-time "$(seconds $((share + wait_ms)))" \
             -w '\n%{http_code}' <<<"$request") || output=$'\n000'
         status=${output##*$'\n'} answer=${output%$'\n'*}
         # 2xx, and 4xx except 429, are decisions. After anything else another node may do better.
@@ -67,9 +67,9 @@ granted() {
 
 # campaign SECONDS: waits for the room for this long, and succeeds if it was won.
 campaign() {
-    local body="{\"candidate_id\":\"$candidate\",\"ttl_seconds\":$ttl,\"wait_seconds\":$1}" hold=$(($1 * 1000))
+    local body="{\"candidate_id\":\"$candidate\",\"ttl_seconds\":$ttl,\"wait_seconds\":$1}" wait_ms=$(($1 * 1000))
     now
-    ask "/elections/$room/campaign" "$body" $((now + hold + 5000)) "$hold" || return 1
+    ask "/elections/$room/campaign" "$body" $((now + wait_ms + 5000)) "$wait_ms" || return 1
     if [[ $status != 200 ]]; then
         say "rejected: $answer"
         exit 69
@@ -77,7 +77,7 @@ campaign() {
     [[ $(jq -r .status <<<"$answer") == leader ]]
 }
 
-# Sends a signal to the command's whole process group. Fails if no process of it is left.
+# Sends a signal to the command's whole process group. Fails if no process of the group is left.
 signal() { kill "-$1" -- "-$pid" 2>/dev/null; }
 
 # Ends the group: with TERM, and with KILL at the deadline.
@@ -93,7 +93,7 @@ end() {
 # A signal to this script is passed on as TERM. The room is kept until the command has ended.
 trap 'if [[ -n $pid ]]; then signal TERM || true; else exit 143; fi' TERM INT HUP
 
-# The room may be won while the node holds the request, long after it was sent. So after a win the campaign is sent
+# The room may be won long after the request was sent, while the node waited. So after a win the campaign is sent
 # again with the same key: the validity in this second answer counts from now.
 until campaign 5 && campaign 0; do sleep 0.2; done
 granted
@@ -112,7 +112,7 @@ set +m
 while signal 0; do
     now
     if ((now >= stop_at)); then
-        say 'no renewal got through, so the command is ended'
+        say 'no renewal succeeded, so the command is ended'
         end
         exit 20
     fi
@@ -140,5 +140,5 @@ wait "$pid" || code=$?
 # The room is given up only now, when no process of the command is left.
 now
 ask "/elections/$room/resign" "{\"leader_token\":\"$token\"}" $((now + 2000)) ||
-    say 'not resigned; the room is vacant when the lease ends'
+    say 'not resigned; the room becomes vacant when the lease ends'
 exit "$code"

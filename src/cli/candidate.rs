@@ -1,4 +1,4 @@
-//! What a candidate says about itself: the same flags for every command that campaigns.
+//! The flags of a candidate, the same for every command that campaigns.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,12 +8,13 @@ use super::values::Ttl;
 use crate::client::{Campaign, Election};
 use crate::random::{SystemRandom, random_bytes};
 
-/// Under which name to campaign, and for what.
+/// The name, the lease and the metadata of a campaign.
 #[derive(Debug, clap::Args)]
 pub struct CandidateArgs {
     /// Name of this candidate, which everybody can see: 1 to 64 ASCII letters, digits or any of .-_:@ [default:
     /// HOST:PID:RANDOM]
-    #[arg(long, env = "QUORATE_CANDIDATE", value_name = "NAME", default_value_t = own_name(), hide_default_value = true)]
+    #[arg(long, env = "QUORATE_CANDIDATE", value_name = "NAME", default_value_t = own_name(),
+          hide_default_value = true)]
     pub candidate: String,
 
     #[arg(long, value_name = "DURATION", default_value_t, help = Ttl::help())]

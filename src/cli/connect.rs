@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::exit::Failure;
-use super::values::{LOCAL_NODE, parse_duration, parse_url};
-use crate::client::Client;
+use super::values::{parse_duration, parse_url};
+use crate::client::{Client, ClientBuilder};
 use crate::config;
 
 /// Which nodes to call.
@@ -13,7 +13,7 @@ use crate::config;
 pub struct UrlArgs {
     /// URLs of the nodes, separated by commas
     #[arg(long, env = "QUORATE_URL", value_name = "URL,…", value_delimiter = ',', value_parser = parse_url,
-          default_value = LOCAL_NODE)]
+          default_value = ClientBuilder::DEFAULT_URL)]
     pub url: Vec<String>,
 }
 
@@ -27,13 +27,13 @@ pub struct ConnectArgs {
     #[arg(long = "timeout", value_name = "DURATION", value_parser = parse_duration, default_value = "10s")]
     request_deadline: Duration,
 
-    /// File whose first line is an access token, for clusters that ask clients for one. Only its owner may have access
-    /// to the file (mode 600) [default: none]
+    /// File with an access token, for clusters that ask clients for one. If the file has several tokens, the first one
+    /// is sent. Only the owner may have access to the file (mode 600) [default: none]
     #[arg(long, env = "QUORATE_ACCESS_TOKEN_FILE", value_name = "FILE")]
     access_token_file: Option<PathBuf>,
 
-    /// Allow tokens to travel to other machines without encryption. A program on the network in between could read a
-    /// token and act in its name, so use this only on a network that you trust
+    /// Allow tokens to travel to other machines without encryption. A machine on the way could then read a token and
+    /// use it, so set this only on a network that you trust
     #[arg(long, env = "QUORATE_ALLOW_INSECURE_HTTP", value_parser = clap::builder::BoolishValueParser::new(),
           action = clap::ArgAction::SetTrue)]
     allow_insecure_http: bool,

@@ -39,7 +39,7 @@ impl Emitter {
         Emitter { to_stderr: true, ..Emitter::on_stdout(output, room, candidate) }
     }
 
-    /// Writes an event. If the leadership is given, the event also gets its term and the rest of its authority.
+    /// Writes an event. If the leadership is given, the event also gets its term and the remaining time of authority.
     ///
     /// # Errors
     /// If the line can't be written, because the reader has closed the pipe, for example.
@@ -52,7 +52,7 @@ impl Emitter {
         written.sequence += 1;
         if self.output == Output::Text {
             let line = event_text(&self.room, &self.candidate, &event);
-            // In text many renewals look the same. One line is enough for a person.
+            // As text, many renewals look the same. One line is enough for a person.
             if line == written.last_text {
                 return Ok(());
             }

@@ -21,7 +21,7 @@ pub enum EventName {
     Leader,
     /// The lease was renewed.
     Renewed,
-    /// Another node answers than before.
+    /// A different node answers now.
     Failover,
     /// A signal asked the command to end.
     Stopping,
@@ -33,7 +33,7 @@ pub enum EventName {
     Released,
     /// A node said that the lease is over, or no node accepts its renewal.
     Lost,
-    /// No renewal got through before the authority ended.
+    /// No renewal succeeded before authority ended.
     Uncertain,
     /// A campaign or a resignation failed.
     Error,
@@ -67,7 +67,7 @@ impl Serialize for EventName {
 /// What happened, with the facts that depend on the kind of event.
 #[derive(Debug, Serialize)]
 pub struct Event {
-    /// An [`EventRecord`] has it in another place.
+    /// The kind of event. It is not part of this JSON, because [`EventRecord::event`] has it.
     #[serde(skip)]
     pub name: EventName,
     /// The fencing token.
@@ -76,7 +76,7 @@ pub struct Event {
     /// When the lease ends, by the nodes' calendar.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
-    /// When the next campaign makes sense.
+    /// The time until the next campaign can succeed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
     /// Why it happened, as a word for programs.
@@ -97,7 +97,7 @@ pub struct Event {
     /// The exit code of the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<u8>,
-    /// What people read. It isn't part of the JSON.
+    /// The text for people. It isn't part of the JSON.
     #[serde(skip)]
     pub detail: String,
 }
@@ -160,7 +160,7 @@ pub struct EventRecord<'a> {
     pub server: &'a str,
     /// The name under which this process campaigns.
     pub candidate_id: &'a str,
-    /// What else there is to say.
+    /// The facts that depend on the kind of event.
     #[serde(flatten)]
     pub facts: &'a Event,
     /// Present if the room was won.
@@ -170,14 +170,14 @@ pub struct EventRecord<'a> {
     pub observed_at: String,
 }
 
-/// How long the holder may act, counted from the moment that the two clocks show.
+/// How long the holder may act, counted from one moment. Two clocks show that moment.
 #[derive(Serialize)]
 pub struct Authority {
     /// If this is zero, the holder must not act.
     pub authority_remaining_ms: u64,
-    /// The wall clock.
+    /// The moment on the wall clock.
     pub authority_observed_unix_ms: u64,
-    /// `CLOCK_BOOTTIME`, which also counts while the machine sleeps.
+    /// The moment on `CLOCK_BOOTTIME`, which also counts while the machine sleeps.
     pub authority_observed_continuous_ms: u64,
 }
 

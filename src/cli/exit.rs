@@ -27,16 +27,16 @@ pub enum Exit {
     /// 10: somebody else leads, and the command was not asked to wait.
     OtherLeads,
     /// 11: somebody else led for the whole time of `--wait`, or no node could decide.
-    WaitedInVain,
+    NotWonInTime,
     /// 20: the leadership is lost, or may be lost.
     Lost,
     /// 64: wrong command line.
     Usage,
     /// 69: no node was reached, or none can decide now.
     Unreachable,
-    /// 70: a bug, or a machine that fails.
+    /// 70: a bug, or a failing machine.
     Internal,
-    /// 77: the cluster doesn't let this client do it.
+    /// 77: the cluster doesn't allow the request.
     NotAllowed,
     /// 78: the configuration or the data directory can't be used. A restart won't help.
     Configuration,
@@ -47,12 +47,12 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The number.
+    /// The exit code.
     pub fn code(self) -> u8 {
         match self {
             Exit::Success => 0,
             Exit::OtherLeads => 10,
-            Exit::WaitedInVain => 11,
+            Exit::NotWonInTime => 11,
             Exit::Lost => 20,
             Exit::Usage => 64,
             Exit::Unreachable => 69,

@@ -1,4 +1,4 @@
-//! `quorate hold`: lead for as long as possible, and say so to programs that read stdout or ask the sidecar.
+//! `quorate hold`: lead for as long as possible, and report it to programs that read stdout or ask the sidecar.
 
 mod args;
 mod keep;

@@ -1,4 +1,4 @@
-//! The way to a leadership, for `quorate hold` and `quorate run`.
+//! Campaigns for a room, for `quorate hold` and `quorate run`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub struct LeadArgs {
 
 /// The room to lead, and the nodes that decide about it.
 pub struct Target {
-    /// Knows which node answered last.
+    /// The client, which knows the node that answered last.
     pub client: Client,
     /// The room.
     pub election: Election,
@@ -49,7 +49,7 @@ impl Target {
 pub enum Led {
     /// The room is won.
     Won(Leadership),
-    /// The room isn't won, and the command ends with this.
+    /// The room isn't won. The command ends with this exit code.
     Not(Exit),
 }
 
@@ -87,13 +87,13 @@ pub async fn lead(
         Ok(Attempt::Won(leadership)) => Ok(Led::Won(leadership)),
         Ok(Attempt::Follower(follower)) => {
             let _ = emitter.emit(client.server(), None, other_leads(&follower));
-            Ok(Led::Not(if args.no_wait { Exit::OtherLeads } else { Exit::WaitedInVain }))
+            Ok(Led::Not(if args.no_wait { Exit::OtherLeads } else { Exit::NotWonInTime }))
         }
         Err(error) => {
             let _ = emitter.emit(client.server(), None, Event::of_failure(EventName::Error, &error));
             let mut failure = Failure::from(error);
             if args.wait.is_some() && failure.exit == Exit::Unreachable {
-                failure.exit = Exit::WaitedInVain;
+                failure.exit = Exit::NotWonInTime;
             }
             Err(failure)
         }

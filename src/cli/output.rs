@@ -16,8 +16,8 @@ pub enum Output {
 }
 
 impl Output {
-    /// The chosen one, or else text on a terminal and JSON elsewhere. Only commands that print events use this.
-    pub fn or_as_fits_stdout(chosen: Option<Output>) -> Output {
+    /// The format for a stream of events: the chosen one, or else text on a terminal and JSON elsewhere.
+    pub fn for_events(chosen: Option<Output>) -> Output {
         chosen.unwrap_or(if std::io::stdout().is_terminal() { Output::Text } else { Output::Json })
     }
 }

@@ -31,7 +31,7 @@ impl Reporter {
     /// Reports that the room was won, and from the second call on that the lease was renewed.
     ///
     /// # Errors
-    /// If the event can't be written. This is true for all methods here.
+    /// If the event can't be written. [`Reporter::lost`] and [`Reporter::report`] fail for the same reason.
     pub fn held(&mut self, leadership: &Leadership, standing: Standing) -> std::io::Result<()> {
         let Standing { server, expires_at, .. } = standing;
         let before = std::mem::replace(&mut self.server, server.clone());
@@ -50,7 +50,7 @@ impl Reporter {
         self.report(leadership, Event { detail: detail.to_owned(), ..Event::of_loss(reason) })
     }
 
-    /// Reports anything else that happens under the leadership.
+    /// Reports any other event of the leadership.
     pub fn report(&self, leadership: &Leadership, event: Event) -> std::io::Result<()> {
         self.emitter.emit(&self.server, Some(leadership), event)
     }
@@ -68,7 +68,7 @@ impl Reporter {
                 (EventName::Error, Some(code), format!("not resigned: {error}"))
             }
             Err(_) => {
-                let detail = "not resigned: no node answered in time; the room is vacant when the lease ends";
+                let detail = "not resigned: no node answered in time; the room becomes vacant when the lease ends";
                 (EventName::Error, Some("not_released".to_owned()), detail.to_owned())
             }
         };

@@ -66,8 +66,8 @@ pub struct StatusArgs {
 /// Arguments of `quorate watch`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Prints one line now, and one for each change. If the node fails, another one is asked. The command
-goes on until a signal ends it, or until nobody reads its output any more.
+Prints one line now, and one for each change. If a node fails, the next one is asked. The command
+goes on until a signal ends it, or until its output is closed.
 
 Exit codes: 0 for success; for others see `quorate --help`.
 
@@ -88,8 +88,9 @@ pub struct WatchArgs {
 /// Arguments of `quorate campaign`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Prints the answer as JSON. If the room was won, the answer contains its leader_token, which resigns
-or renews the lease. Nothing renews it here: use `quorate hold` or `quorate run` to keep a room.
+Prints the answer as JSON. If the room was won, the answer contains the leader_token, unless
+--token-file names a file for it. The token is needed to renew or resign. This command does not
+renew the lease: use `quorate hold` or `quorate run` to keep a room.
 
 Exit codes:
   0   the room is won
@@ -183,7 +184,7 @@ pub fn status(args: &StatusArgs) -> Result<Exit, Failure> {
 /// Shows who leads a room, now and after each change.
 pub fn watch(args: &WatchArgs) -> Result<Exit, Failure> {
     let election = args.connect.client()?.election(&args.room)?;
-    let output = Output::or_as_fits_stdout(args.output);
+    let output = Output::for_events(args.output);
     Runtime::new()?.block_on(async {
         // The stream never gives up. This first request fails if no node can be reached, because of a wrong URL, for
         // example.
@@ -225,7 +226,7 @@ pub fn campaign(args: &CampaignArgs) -> Result<Exit, Failure> {
             }
             Attempt::Follower(follower) => {
                 print(Output::Json, &follower, |_| String::new())?;
-                Ok(if args.wait.is_zero() { Exit::OtherLeads } else { Exit::WaitedInVain })
+                Ok(if args.wait.is_zero() { Exit::OtherLeads } else { Exit::NotWonInTime })
             }
         }
     })

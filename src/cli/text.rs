@@ -1,4 +1,4 @@
-//! Rooms and events as people read them.
+//! Rooms and events as text for people.
 
 use std::time::Duration;
 

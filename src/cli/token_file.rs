@@ -1,5 +1,5 @@
-//! Where the leader's token is kept between two commands. It is never an argument, because every user of a machine can
-//! read the arguments of a process.
+//! The file with the leader token between two commands. The token is never an argument, because every user of a machine
+//! can read the arguments of a process.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};

@@ -4,10 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::client::ClientBuilder;
 use crate::domain::LeaseDuration;
-
-/// What `--url` stands for if nothing is typed: a node on this machine that was started without flags.
-pub const LOCAL_NODE: &str = "http://127.0.0.1:7400";
 
 /// Help for an argument that names one room.
 pub const ROOM_HELP: &str = "Id of the room: 8 to 64 ASCII letters, digits, - or _";
@@ -16,16 +14,16 @@ pub const ROOM_HELP: &str = "Id of the room: 8 to 64 ASCII letters, digits, - or
 pub fn parse_url(text: &str) -> Result<String, String> {
     match reqwest::Url::parse(text) {
         Ok(url) if url.scheme() == "http" && url.has_host() => Ok(text.trim_end_matches('/').to_owned()),
-        _ => Err(format!("write a URL as {LOCAL_NODE}")),
+        _ => Err(format!("write a URL such as {}", ClientBuilder::DEFAULT_URL)),
     }
 }
 
 /// Reads a duration such as 500ms, 30s or 2m. A number without a unit is seconds.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<u64>().map(Duration::from_secs);
-    seconds
-        .or_else(|_| humantime::parse_duration(text))
-        .map_err(|error| format!("write a duration as 500ms, 30s or 2m; a number without a unit is seconds ({error})"))
+    seconds.or_else(|_| humantime::parse_duration(text)).map_err(|error| {
+        format!("write a duration such as 500ms, 30s or 2m; a number without a unit is seconds ({error})")
+    })
 }
 
 /// The value of `--ttl`.
@@ -33,7 +31,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
 pub struct Ttl(LeaseDuration);
 
 impl Ttl {
-    /// The same, as a `Duration`.
+    /// The duration of the lease.
     pub fn as_duration(self) -> Duration {
         self.0.as_duration()
     }

@@ -1,4 +1,4 @@
-//! `quorate version` and `quorate completions`: what this program is, and what it understands.
+//! `quorate version` and `quorate completions`: the version of this program, and its commands for a shell.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use crate::wire::WATCH_SCHEMA_VERSION;
 /// Arguments of `quorate version`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The JSON also has the target, and the versions of the shapes of JSON events.
+The JSON also has the target machine, and the versions of the JSON event formats.
 
 Example:
   quorate version --json")]

@@ -1,4 +1,4 @@
-//! The settings of a client: what they may be, and the client that is built from them.
+//! The settings of a client, and their checks.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub struct ClientBuilder {
 }
 
 impl Client {
-    /// The settings of a new client. Without changes, it calls the node at `http://127.0.0.1:7400`.
+    /// The settings of a new client. Without changes, it calls the node at [`ClientBuilder::DEFAULT_URL`].
     pub fn builder() -> ClientBuilder {
         ClientBuilder {
             urls: Vec::new(),
@@ -47,7 +47,10 @@ impl Client {
 }
 
 impl ClientBuilder {
-    /// The nodes of the cluster, each as `http://host:port`. Default: `http://127.0.0.1:7400`.
+    /// The node that is called if no URL is set: a node on this machine with default settings.
+    pub const DEFAULT_URL: &str = "http://127.0.0.1:7400";
+
+    /// The nodes of the cluster, each as `http://host:port`. Default: [`ClientBuilder::DEFAULT_URL`].
     ///
     /// Name all of them: if one fails, the client calls the next.
     pub fn urls<U: Into<String>>(mut self, urls: impl IntoIterator<Item = U>) -> Self {
@@ -93,7 +96,7 @@ impl ClientBuilder {
     ///   HTTP cannot be set up on this machine.
     /// - [`ClientError::Cleartext`] if the access token would travel unencrypted to another machine.
     pub fn build(self) -> Result<Client, ClientError> {
-        let urls = if self.urls.is_empty() { vec!["http://127.0.0.1:7400".to_owned()] } else { self.urls };
+        let urls = if self.urls.is_empty() { vec![Self::DEFAULT_URL.to_owned()] } else { self.urls };
         let parsed = urls.iter().map(|url| parse_url(url)).collect::<Result<Vec<_>, _>>()?;
         let exposed = parsed.iter().find(|url| !self.allow_insecure_http && !is_loopback(url));
         let exposed_host = exposed.map(|url| url.host_str().unwrap_or_default().to_owned());
@@ -124,8 +127,10 @@ impl ClientBuilder {
 }
 
 fn parse_url(text: &str) -> Result<Url, ClientError> {
-    let advice =
-        || ClientError::Invalid(format!("{text:?} is not the URL of a node; write it like http://127.0.0.1:7400"));
+    let advice = || {
+        let example = ClientBuilder::DEFAULT_URL;
+        ClientError::Invalid(format!("{text:?} is not the URL of a node; write a URL such as {example}"))
+    };
     let url = Url::parse(text).map_err(|_| advice())?;
     let plain = url.username().is_empty() && url.password().is_none() && url.query().is_none();
     if url.scheme() == "http" && url.has_host() && plain { Ok(url) } else { Err(advice()) }

@@ -19,9 +19,9 @@ use super::error::{ClientError, Rejection};
 use super::holder_clock::{Deadline, HolderClock, HolderInstant};
 use crate::wire::{ErrorBody, ErrorCode};
 
-/// The longest that one try may take. A node that has not answered by then is taken to hang.
+/// The longest time for one try. A node that takes longer is treated as hung.
 const TRY_MAX: Duration = Duration::from_secs(2);
-/// The shortest try. In less time, no answer comes from a node on another machine.
+/// The shortest time for one try. Less is too short for an answer from another machine.
 const TRY_MIN: Duration = Duration::from_millis(20);
 /// The longest answer that is read. The longest real one carries metadata of 4 KiB.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
@@ -49,7 +49,7 @@ pub(super) struct Call<'a> {
     pub path: String,
     pub body: Option<Zeroizing<Vec<u8>>>,
     pub idempotency_key: Option<&'a SecretString>,
-    /// How long the node may hold the request before it answers.
+    /// How long the node may wait for the room before it answers.
     pub long_poll: Duration,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Answer<T> {
     pub body: T,
     /// Read before the first byte of the answered try was sent.
     pub sent_at: HolderInstant,
-    /// Which node answered.
+    /// The URL of the node that answered.
     pub server: String,
 }
 
@@ -98,8 +98,8 @@ impl Caller {
             if remaining.is_zero() {
                 break;
             }
-            let place = self.current.load(Ordering::Relaxed) % self.urls.len();
-            let server = &self.urls[place];
+            let index = self.current.load(Ordering::Relaxed) % self.urls.len();
+            let server = &self.urls[index];
             let sent_at = self.clock.now();
             let answer =
                 tokio::time::timeout(self.time_for_one_try(remaining, call), self.try_once(server, call)).await;
@@ -126,9 +126,7 @@ impl Caller {
                     outcome_unknown = true;
                 }
             }
-            // If another task has moved on from this node already, its choice stays.
-            let next = (place + 1) % self.urls.len();
-            let _ = self.current.compare_exchange(place, next, Ordering::Relaxed, Ordering::Relaxed);
+            self.move_on_from(index);
             if tries.is_multiple_of(self.urls.len()) {
                 let remaining = deadline.remaining(self.clock.now());
                 // A node that cannot decide may advise a long pause. A holder that is short of time still needs several
@@ -213,14 +211,19 @@ impl Caller {
 
     /// Moves on to the next node, if `server` is still the first to ask.
     pub fn leave(&self, server: &str) {
-        if let Some(place) = self.urls.iter().position(|url| url == server) {
-            let next = (place + 1) % self.urls.len();
-            let _ = self.current.compare_exchange(place, next, Ordering::Relaxed, Ordering::Relaxed);
+        if let Some(index) = self.urls.iter().position(|url| url == server) {
+            self.move_on_from(index);
         }
+    }
+
+    /// Makes the next node the first to ask. If another task has moved on from `index` already, its choice stays.
+    fn move_on_from(&self, index: usize) {
+        let next = (index + 1) % self.urls.len();
+        let _ = self.current.compare_exchange(index, next, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
-/// A header whose value debug output hides.
+/// A header value that debug output does not show.
 fn secret_header(secret: &SecretString) -> header::HeaderValue {
     // The value is visible ASCII: `ClientBuilder` checks the access token, and the keys are made here.
     let mut value =

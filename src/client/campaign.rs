@@ -19,11 +19,11 @@ use crate::domain::{ContenderId, LeaseDuration, Metadata};
 use crate::random::{SystemRandom, random_bytes};
 use crate::wire::{CampaignRequest, CampaignResponse, Follower};
 
-/// How long a node may hold a waiting campaign. A node that hangs meanwhile is noticed shortly after.
+/// How long a node may wait for the room before it answers a campaign. A node that hangs is noticed shortly after that.
 const LONG_POLL: Duration = Duration::from_secs(15);
 
-/// If a waiting campaign is answered more than this before its time, the node did not hold it: a node without support
-/// for `wait_seconds` answers at once. The next try then comes when the node advises.
+/// A node without support for `wait_seconds` answers at once. If an answer comes more than this before the end of the
+/// wait, the node did not wait. Then the next try comes when the node advises.
 const LONG_POLL_SLACK: Duration = Duration::from_secs(1);
 
 /// A campaign of one candidate for one room. Nothing is sent before the campaign is tried or waited for.
@@ -182,8 +182,8 @@ impl Campaign {
             let attempt = self.send(long_poll).await;
             let remaining = patience.remaining(clock);
             match attempt {
-                // The lease counts from before the request was sent. If the node held the request, little may be left
-                // by that count. The same request again says what is left, counted from a later moment.
+                // The lease is counted from the moment before the request was sent. If the node waited for the room,
+                // little may be left by that count. The same request, sent again, counts from a later moment.
                 Ok(Attempt::Won(granted)) if granted.is_stale(clock.now()) => {
                     long_poll = Duration::ZERO;
                     continue;
@@ -194,8 +194,8 @@ impl Campaign {
                         return Ok(Attempt::Follower(follower));
                     }
                     (self.on_waiting)(Waiting::OtherLeads(&follower));
-                    let was_held = clock.now().since(sent_at) + LONG_POLL_SLACK >= long_poll;
-                    if !was_held {
+                    let node_waited = clock.now().since(sent_at) + LONG_POLL_SLACK >= long_poll;
+                    if !node_waited {
                         tokio::time::sleep(self.time_to_next_try(&follower).min(remaining)).await;
                     }
                     backoff = Backoff::new();
@@ -214,7 +214,7 @@ impl Campaign {
         }
     }
 
-    /// The time that the node advises, and up to a tenth of the lease, so that waiting clients don't come all at once.
+    /// The time that the node advises, plus up to a tenth of the lease, so that waiting clients don't come all at once.
     fn time_to_next_try(&self, follower: &Follower) -> Duration {
         let lease_duration = self.request.lease_duration().as_duration();
         Duration::from_millis(follower.retry_after_ms.max(100)) + Fraction::random().up_to_a_tenth_of(lease_duration)

@@ -21,7 +21,7 @@ impl Election {
         &self.calls.room
     }
 
-    /// Who leads now. The read is linearizable: it sees every change that was answered before it was sent.
+    /// Who leads now. The read is linearizable: it sees every change that was answered before the read was sent.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -32,8 +32,8 @@ impl Election {
     /// A stream of the room's state: first as it is now, then at each change.
     ///
     /// If the connection to a node breaks, the stream goes on at another node, and begins there with a fresh
-    /// [`status`](Election::status). Changes in between may be missed; the latest state is not. The terms in the stream
-    /// never go down.
+    /// [`status`](Election::status). The stream may miss changes in between, but not the latest state. The terms in the
+    /// stream never go down.
     ///
     /// The stream waits while no node can be reached. An error is its last item: a retry would not help.
     ///

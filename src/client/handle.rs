@@ -33,7 +33,7 @@ impl Client {
         Ok(self.caller.call(&call, self.caller.deadline()).await?.body)
     }
 
-    /// The URL of the node that is asked first: the one that answered last.
+    /// The URL of the node that is asked first, which is the node that answered last.
     pub fn server(&self) -> &str {
         self.caller.current_server()
     }

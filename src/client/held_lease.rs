@@ -1,6 +1,6 @@
-//! A lease that was won, as this process knows it: until when it is held, and whether it is over.
+//! A lease that was won, as this process knows it: when it ends, and whether it is lost already.
 //!
-//! Each look at it reads the clocks and the deadline, and never waits for a node.
+//! Each check reads the clocks and the deadline, and never waits for a node.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,8 +23,7 @@ pub enum LossReason {
     /// A node has said that the lease is not current: it has expired, or somebody used its token to resign.
     #[error("the lease is over: it expired or was resigned elsewhere; campaign again to lead again")]
     NotCurrent,
-    /// No renewal succeeded before authority ended. The lease may last a little longer, but nobody
-    /// may act on it.
+    /// No renewal succeeded before authority ended. The lease may last a little longer, but nobody may act on it.
     #[error("no renewal succeeded in time; check that the nodes can be reached, and campaign again to lead again")]
     Uncertain,
     /// Every node rejects the renewal, for example because it no longer accepts the access token.
@@ -94,7 +93,7 @@ pub(super) struct HeldLease {
     pub cancellation: CancellationToken,
 }
 
-/// The two ends of a lease, counted from its last answer.
+/// When authority and the lease end, by the answers so far.
 #[derive(Clone, Copy)]
 pub(super) struct Times {
     /// The holder must not act after this.
@@ -126,7 +125,7 @@ impl HeldLease {
         }
     }
 
-    /// When authority and the lease end.
+    /// The two deadlines at this moment. A later renewal moves them.
     pub fn times(&self) -> Times {
         *self.lock_times()
     }

@@ -40,7 +40,7 @@ impl HolderInstant {
 /// The clock that a lease is counted on. It must go on while the machine sleeps, which [`std::time::Instant`] does not.
 ///
 /// [`SystemHolderClock`] is the real one. A test can set another with
-/// [`ClientBuilder::clock`](super::ClientBuilder::clock), and let time pass as it likes.
+/// [`ClientBuilder::clock`](super::ClientBuilder::clock), and decide itself how fast time passes.
 pub trait HolderClock: Send + Sync + 'static {
     /// Reads the clocks.
     fn now(&self) -> HolderInstant;
@@ -85,12 +85,13 @@ impl Deadline {
         self.remaining(now).is_zero()
     }
 
-    /// The one of two moments that leaves more time at `now`.
+    /// The moment that leaves more time at `now`: this one or `other`.
     pub fn later(self, other: Deadline, now: HolderInstant) -> Deadline {
         if other.remaining(now) > self.remaining(now) { other } else { self }
     }
 
-    /// Another moment with the same start. `scale` gets this one's distance from the start, and returns the other's.
+    /// A moment that is counted from the same start. `scale` computes its distance from the start from the old
+    /// distance.
     pub fn scaled(&self, scale: impl FnOnce(Duration) -> Duration) -> Deadline {
         Deadline { from: self.from, after: scale(self.after) }
     }

@@ -46,7 +46,7 @@ pub struct Leadership {
 }
 
 impl Leadership {
-    /// Starts the task that keeps a lease which has just been won.
+    /// Starts the task that renews the lease of a campaign that has just been won.
     pub(super) fn start(calls: RoomCalls, granted: Granted) -> Leadership {
         let lease = Arc::new(HeldLease::new(calls.room.clone(), calls.caller.clock.clone(), granted));
         let (stop, stopped) = oneshot::channel();
@@ -101,7 +101,7 @@ impl Leadership {
         self.lease.cancellation.clone()
     }
 
-    /// A view of this leadership for other tasks. It can be cloned, and outlives the leadership.
+    /// A read-only handle for other tasks. It can be cloned, and outlives the leadership.
     pub fn observer(&self) -> Observer {
         Observer { lease: self.lease.clone() }
     }
@@ -164,7 +164,7 @@ impl Drop for Leadership {
     }
 }
 
-/// A view of a [`Leadership`] for other tasks. It does not keep the leadership alive.
+/// A read-only handle on a [`Leadership`], for other tasks. It does not keep the leadership alive.
 #[derive(Clone)]
 pub struct Observer {
     lease: Arc<HeldLease>,

@@ -83,7 +83,7 @@ impl LeaseKeeper {
         }
     }
 
-    /// Waits until about a third of the time that the last answer granted has passed.
+    /// Waits until about a third of the lease, as granted by the last answer, has passed.
     async fn renewal_is_due(&self, last: Deadline) {
         let due = last.scaled(|valid_for| Fraction::random().jitter(valid_for / 3));
         loop {

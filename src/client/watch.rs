@@ -15,8 +15,8 @@ use super::room_calls::RoomCalls;
 use crate::domain::FencingToken;
 use crate::wire::{ErrorBody, ErrorCode, RoomStatus, WatchEvent};
 
-/// A node sends something at least every 15 s. If it is silent for longer than this, the connection is taken to be
-/// dead.
+/// A node sends an event or a comment at least every 15 s. If a node is silent for longer than this, the connection is
+/// treated as dead.
 const SILENCE_MAX: Duration = Duration::from_secs(20);
 /// How long a node may take to open a stream, or to send the body of an error.
 const OPEN_DEADLINE: Duration = Duration::from_secs(4);
@@ -46,7 +46,7 @@ struct Reader {
     backoff: Backoff,
     /// The highest term that was passed on.
     seen: FencingToken,
-    /// An error was passed on, so the stream has ended.
+    /// Whether an error was passed on. It is the last item of the stream.
     failed: bool,
 }
 
@@ -55,7 +55,7 @@ struct Source {
     server: String,
     bytes: Bytes,
     events: Events,
-    /// No event of this connection has been read yet.
+    /// Whether no event of this connection has been read yet.
     is_fresh: bool,
 }
 
@@ -124,7 +124,7 @@ impl Reader {
     }
 }
 
-/// Replaces the first event of a node, which may be old, by a linearizable read. If that fails, the event has to do.
+/// Replaces the first event of a node, which may be old, by a linearizable read. If the read fails, the event is used.
 async fn re_read(calls: &RoomCalls, shown: WatchEvent) -> WatchEvent {
     match calls.status().await {
         Ok(RoomStatus { status, leader, retry_after_ms, .. }) => WatchEvent { status, leader, retry_after_ms, ..shown },
@@ -158,7 +158,7 @@ struct Events {
 }
 
 impl Events {
-    /// Reads the next bytes. `None` if an event is longer than any event of quorate.
+    /// Reads the next bytes. `None` if an event is too long to come from quorate.
     fn read(&mut self, chunk: &[u8]) -> Option<()> {
         for byte in chunk {
             match byte {

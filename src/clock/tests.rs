@@ -35,7 +35,7 @@ fn a_clock_that_goes_back_adds_nothing() {
 }
 
 #[test]
-fn no_stamp_before_an_entry_of_the_own_raft_term_is_applied() {
+fn nothing_is_stamped_before_an_entry_of_the_own_raft_term_is_applied() {
     let mut clock = LeaseClock::default();
     assert_eq!(clock.stamp(2, ClockReading(5)), None);
     clock.after_apply(1, LogTime(10), ClockReading(5));

@@ -1,9 +1,9 @@
 //! Every decoder gets bytes that no encoder wrote. It must not panic, and must not take much more memory than the bytes
 //! justify. If it reads a value, that value must be written as the same bytes again.
 //!
-//! Each decoder gets its golden bytes with every simple kind of damage, and then with random damage. The checksums are
-//! right, because otherwise most damage would get no further than them. `PROPTEST_CASES` sets the number of random cases.
-//! `scripts/fuzz` runs all modules of this name for longer.
+//! Each decoder gets its golden bytes with every simple kind of damage, and then with random damage. Most damaged
+//! frames get right checksums, because a wrong checksum would keep the damage from the decoder. `PROPTEST_CASES` sets
+//! the number of random cases. `scripts/fuzz` runs all modules of this name for longer.
 
 use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse, TransferLeaderRequest, VoteRequest, VoteResponse};
 use proptest::prelude::*;
@@ -18,8 +18,8 @@ use crate::peer::{Decision, ForwardedOperation, PeerIdentity, SnapshotHead};
 use crate::raft_types::{EntryPayload, TypeConfig};
 use crate::storage::StateMeta;
 
-/// The memory that a decoder may take in addition to a multiple of its input. serde allocates 1 MiB for a list before it
-/// has read the first item, and there are lists in lists.
+/// The memory that a decoder may take in addition to a multiple of its input. serde allocates 1 MiB for a list before
+/// it has read the first item, and there are lists in lists.
 const MEMORY_BYTES_MAX: usize = 4 << 20;
 
 /// Wrong lengths. Each is written over every 8 bytes, so it replaces every length in turn.
@@ -168,13 +168,13 @@ pub(crate) fn value_in<T: Serialize + DeserializeOwned>(payload: &[u8], written:
 }
 
 /// Runs a decoder on damaged payloads with right checksums, and on damaged frames whose checksums may be wrong.
-pub(crate) fn try_decoder<T: Serialize + DeserializeOwned>(name: &str, written: Written, and: impl Fn(T)) {
+pub(crate) fn try_decoder<T: Serialize + DeserializeOwned>(name: &str, written: Written, check: impl Fn(T)) {
     let frame = golden(name);
     let payload = payload_of(&frame).to_vec();
     assert!(value_in::<T>(&payload, written).is_some(), "{name} is read when it isn't damaged");
     try_on(vec![payload], |payload| {
         if let Some(value) = value_in(payload, written) {
-            and(value);
+            check(value);
         }
     });
     try_on(vec![frame], |frame| {
@@ -271,8 +271,8 @@ fn a_decoder_that_allocates_the_claimed_length_is_caught() {
     bounded(8, || drop(std::hint::black_box(Vec::<u8>::with_capacity(1 << 30))));
 }
 
-/// Shows that the check of the bytes notices a bad decoder. This one reads every byte but 0 as true, so there are many ways
-/// to write one value.
+/// Shows that the check of the bytes notices a bad decoder. This one reads every byte but 0 as true, so there are many
+/// ways to write one value.
 #[test]
 #[should_panic(expected = "is written as")]
 fn a_decoder_that_reads_many_bytes_as_one_value_is_caught() {

@@ -52,8 +52,8 @@ const HEARTBEAT_MIN: Duration = Duration::from_millis(10);
 /// With slower timing, a lost raft leader would be replaced only after minutes.
 const RAFT_TIMING_MAX: Duration = Duration::from_secs(60);
 
-/// A raft election starts when this many heartbeats in a row are missing. With fewer, one lost packet could start one.
-const HEARTBEATS_PER_RAFT_ELECTION: u32 = 3;
+/// The raft election timeout is at least this many heartbeats. With fewer, one lost packet could start a raft election.
+const HEARTBEATS_PER_TIMEOUT_MIN: u32 = 3;
 
 /// openraft (issue 2116) panics if it deletes raft log entries that still wait to be applied.
 const LOG_ENTRIES_KEPT_MIN: u64 = 1000;
@@ -95,7 +95,8 @@ impl Config {
 
     /// The URL at which clients reach this node, whose client listener is bound to `bound`.
     ///
-    /// A listener on all addresses has no address to tell. Then the best guess is the host that this node's peers use.
+    /// A listener on all addresses has no address of its own. The URL then has the host at which peers reach this node,
+    /// or else this node's name.
     pub fn client_url(&self, bound: SocketAddr) -> String {
         if let Some(url) = &self.advertise_url {
             return url.clone();
@@ -213,9 +214,9 @@ fn consensus_settings(raw: &RawConfig) -> Result<ConsensusSettings, ConfigError>
     let heartbeat = timing("--raft-heartbeat", &raw.raft_heartbeat, defaults.heartbeat)?;
     let raft_election_timeout =
         timing("--raft-election-timeout", &raw.raft_election_timeout, defaults.raft_election_timeout)?;
-    if raft_election_timeout < heartbeat * HEARTBEATS_PER_RAFT_ELECTION {
+    if raft_election_timeout < heartbeat * HEARTBEATS_PER_TIMEOUT_MIN {
         let problem = format!(
-            "{} is less than {HEARTBEATS_PER_RAFT_ELECTION} times --raft-heartbeat {}",
+            "{} is less than {HEARTBEATS_PER_TIMEOUT_MIN} times --raft-heartbeat {}",
             humantime::format_duration(raft_election_timeout),
             humantime::format_duration(heartbeat)
         );

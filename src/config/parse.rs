@@ -1,4 +1,4 @@
-//! From the text of one setting to its value.
+//! Parsers for the text of one setting. Each error names the flag and the fix.
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;

@@ -14,8 +14,8 @@ pub struct Peer {
     pub address: String,
 }
 
-/// Parses `name=host:port` for each node. A DNS name stays a name, because its address may change: each connection looks
-/// it up again.
+/// Parses `name=host:port` for each node. A DNS name is not resolved here: its address may change, so each new
+/// connection looks it up.
 pub fn parse(entries: &[String]) -> Result<Vec<Peer>, ConfigError> {
     const FLAG: &str = "--peers";
     let mut peers: Vec<Peer> = Vec::with_capacity(entries.len());

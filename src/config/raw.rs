@@ -1,4 +1,5 @@
-//! The settings as they were typed: as flags, as environment variables, or in the settings file. Nothing is checked here.
+//! The settings as they were typed: as flags, as environment variables, or in the settings file. They are not checked
+//! here.
 //!
 //! One struct serves all three, so they always have the same settings. The flag `--raft-heartbeat` is the variable
 //! `QUORATE_RAFT_HEARTBEAT` and the key `raft_heartbeat`. Only `--log-level` has a shorter variable, `QUORATE_LOG`.
@@ -48,8 +49,8 @@ pub struct RawConfig {
     #[arg(long, env = "QUORATE_CLUSTER_SECRET_FILE", value_name = "FILE")]
     pub cluster_secret_file: Option<PathBuf>,
 
-    /// File with access tokens, one per line, and mode 600; a client must send one of them, as
-    /// "Authorization: Bearer TOKEN" [default: none]
+    /// File with access tokens, one per line, at least 16 characters each, and mode 600; a client must send one of
+    /// them, as "Authorization: Bearer TOKEN" [default: none]
     #[arg(long, env = "QUORATE_ACCESS_TOKEN_FILE", value_name = "FILE")]
     pub access_token_file: Option<PathBuf>,
 
@@ -98,7 +99,8 @@ pub struct RawConfig {
     #[arg(long, env = "QUORATE_LOG_ENTRIES_KEPT", value_name = "N")]
     pub log_entries_kept: Option<u64>,
 
-    /// What to log: error, warn, info, debug, trace, or a level per target such as "info,openraft=debug" [default: info]
+    /// What to log: error, warn, info, debug, trace, or a level per target such as "info,openraft=debug"
+    /// [default: info]
     #[arg(long, env = "QUORATE_LOG", value_name = "LEVEL")]
     pub log_level: Option<String>,
 

@@ -53,7 +53,7 @@ pub fn access_tokens(path: &Path) -> Result<Vec<SecretString>, ConfigError> {
         return Err(ConfigError::new(
             FLAG,
             problem,
-            "write one token per line, or leave out the flag to accept every client",
+            "write one token per line, or leave out the flag if clients need no token",
         ));
     }
     Ok(tokens)

@@ -21,7 +21,7 @@ use crate::random::{Random, random_bytes};
 
 /// The time between two rounds of requests to the peers.
 const ASK_EVERY: Duration = Duration::from_millis(200);
-/// A waiting node repeats the reason in its log this often.
+/// A waiting node repeats the reason as a trace event this often.
 const SAY_EVERY: Duration = Duration::from_secs(10);
 /// The timeout for one peer's answer about itself.
 const IDENTITY_TIMEOUT: Duration = Duration::from_secs(1);
@@ -89,7 +89,7 @@ impl Founding {
                         client_url: identity.client_url.clone(),
                     };
                     if members.insert(identity.node_id, node).is_some() {
-                        let reason = format!("--peers: {name} at {address} is this node or another one of the list");
+                        let reason = format!("--peers: {name} at {address} is the same node as another entry");
                         return Err(ConsensusError::Setup(reason));
                     }
                 }
@@ -115,7 +115,8 @@ impl Founding {
         }
         if !identity.is_empty {
             return Some(
-                "belongs to a cluster already, and this node has lost its data: an operator has to restore its place in that cluster".into(),
+                "belongs to a cluster already, but this node has no data: an operator must restore its place there"
+                    .into(),
             );
         }
         if identity.cluster_id.is_some() && identity.cluster_id != own_cluster {
@@ -131,7 +132,7 @@ impl Founding {
         // The id first, because a node with a log must belong to a cluster. A crash in between leaves an id without a
         // log. The next attempt uses it.
         local.adopt_cluster(cluster_id)?;
-        match consensus.raft().initialize(members).await {
+        match consensus.raft.initialize(members).await {
             Ok(()) => {
                 let cluster_id = local.cluster_id().map(|id| id.to_string());
                 tracing::info!(cluster_id, "founded a cluster");

@@ -47,7 +47,7 @@ pub struct Consensus {
     pub(super) inbox: Inbox,
     pub(super) log: LogStore,
     pub(super) clock: Arc<dyn Clock>,
-    /// A reason for which this node calls itself not ready, whatever raft says.
+    /// The reason why this node reports that it is not ready, whatever raft says. `None` if it may serve.
     pub(super) held_back: Arc<Mutex<Option<String>>>,
     /// The log held something when this node started. Raft itself reports that a moment later.
     pub(super) had_log: bool,
@@ -56,10 +56,6 @@ pub struct Consensus {
 }
 
 impl Consensus {
-    pub(super) fn raft(&self) -> &Raft {
-        &self.raft
-    }
-
     /// This node's identity and addresses.
     pub fn local(&self) -> &LocalNode {
         &self.local
@@ -75,7 +71,7 @@ impl Consensus {
         &self.inbox
     }
 
-    /// The wall clock, for display.
+    /// The wall clock, for display and for the first fencing floor.
     pub fn wall_time(&self) -> WallTime {
         self.clock.wall_time()
     }
@@ -134,7 +130,8 @@ impl Consensus {
     /// Stamps a command, replicates it, and returns the outcome of applying it.
     ///
     /// # Errors
-    /// `NothingProposed`: the command is in no log, and will be in none. `OutcomeUnknown`: it may be committed or not.
+    /// `NothingProposed`: the command changes no room. It will be in no log, or every node has refused it.
+    /// `OutcomeUnknown`: it may be committed or not.
     pub async fn propose(
         &self,
         command: impl FnOnce(Stamp) -> Command + Send,
@@ -158,7 +155,7 @@ impl Consensus {
                 Outcome::Refused(Refusal::StaleStamp | Refusal::NotReady) => Err(Undecided::NothingProposed),
                 outcome => Ok(outcome),
             },
-            // The only error of openraft that comes before it appends anything.
+            // Openraft returns this error before it appends anything. Every other error may come later.
             Err(ClientWriteError::ForwardToLeader(_)) => Err(Undecided::NothingProposed),
             Err(_) => Err(Undecided::OutcomeUnknown),
         }
@@ -185,7 +182,8 @@ impl Consensus {
         }
     }
 
-    /// Makes another node raft leader, if this one is. Returns when one has taken over, or at the deadline.
+    /// Makes another node raft leader, if this node is raft leader. Returns when another node has taken over, or at the
+    /// deadline.
     pub async fn hand_over(&self, deadline: Instant) {
         let own_id = self.local.node_id();
         let successor = {
@@ -212,7 +210,7 @@ impl Consensus {
         }
     }
 
-    /// Returns once this node knows another raft leader than `node_id`, or when raft has stopped.
+    /// Returns once this node knows a raft leader other than `node_id`, or when raft has stopped.
     pub async fn superseded(&self, node_id: NodeId) {
         let mut metrics = self.raft.metrics();
         while metrics.borrow_and_update().current_leader.is_none_or(|id| id == node_id) {
@@ -222,10 +220,10 @@ impl Consensus {
         }
     }
 
-    /// Stops to take part. Everything that was acknowledged is on the disk already.
+    /// Stops taking part in the cluster. Everything that was acknowledged is on the disk already.
     pub async fn shut_down(&self) {
         if let Err(error) = self.raft.shutdown().await {
-            tracing::warn!(%error, "the raft core did not stop in good order");
+            tracing::warn!(%error, "the raft core did not stop cleanly");
         }
     }
 }

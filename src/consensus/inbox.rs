@@ -27,8 +27,9 @@ pub enum Unanswered {
     /// The node takes no part in the cluster any more.
     #[error(transparent)]
     Stopped(#[from] ConsensusError),
-    /// The snapshot from the peer is damaged or is the wrong one. That is no fault of this node, so it goes on.
-    /// Openraft must not get such a snapshot: it would end this node, and the same would happen after each start.
+    /// The snapshot from the peer is damaged or is the wrong one. That is no fault of this node, so the node goes on.
+    /// Openraft must not get such a snapshot: openraft would stop, this node would end, and that would repeat after
+    /// each start.
     #[error("snapshot: {0}")]
     SnapshotRejected(String),
 }
@@ -74,7 +75,7 @@ impl Inbox {
         Ok(self.raft.pre_vote(request).await.map_err(ConsensusError::stopped)?)
     }
 
-    /// The request of a raft leader that this node takes over from it.
+    /// The request of a raft leader to take over as raft leader.
     pub async fn transfer(
         &self,
         request: TransferLeaderRequest<TypeConfig>,

@@ -24,8 +24,8 @@ use crate::storage::SnapshotStore;
 
 /// The timeout of an append, in heartbeat intervals.
 ///
-/// Openraft would give it one interval. If a node were further away than that, or its disk slower, nothing would ever be
-/// replicated to it. Its heartbeats would still keep the raft leader in office, because each has its own timeout.
+/// Openraft would give it one interval. If a node were further away than that, or its disk slower, nothing would ever
+/// be replicated to it. Its heartbeats would still keep the raft leader in office, because each has its own timeout.
 const APPEND_LASTS_HEARTBEATS: u32 = 10;
 
 /// Makes a link to each peer.
@@ -112,12 +112,13 @@ impl PeerLink {
         sent.map_err(|error| unsent(&error))
     }
 
-    /// A snapshot that was damaged on the disk would be sent and rejected again and again, until the next one is due.
+    /// Asks for a new snapshot if the newest one is damaged on the disk. Otherwise the damaged one would be sent and
+    /// rejected again and again, until the next one is due.
     async fn replace_if_damaged(&self) {
         let snapshots = self.shared.snapshots.clone();
         if let Err(error) = self.shared.snapshots.blocking().run(move || Ok(snapshots.check_current()?)).await {
             tracing::warn!(%error, "the newest snapshot is damaged and cannot be sent; a new one is made");
-            // A request that waits already is enough.
+            // If the channel is full, a request is waiting already, and one is enough.
             let _ = self.shared.new_snapshot.try_send(());
         }
     }
@@ -128,17 +129,17 @@ fn unsent(error: &(impl std::error::Error + 'static)) -> StreamingError<TypeConf
     StreamingError::Unreachable(Unreachable::new(error))
 }
 
-/// The timeout for sending and installing a snapshot of this size. Openraft's own timeout is the same for every size, and
-/// a large snapshot would never get over a slow link. So it is not used.
+/// The timeout for sending and installing a snapshot of this size. Openraft's own timeout is the same for every size,
+/// and a large snapshot would never get over a slow link. So it is not used.
 ///
 /// No second snapshot is sent before the timeout, because a purge that overtakes an apply has stopped openraft cores
 /// (openraft issue 2116). The price: if the raft follower's answer is lost, for example by a power cut after the last
-/// byte, the follower gets nothing else until the timeout. If the cluster loses another node in that time, it stands
+/// byte, that node gets nothing else until the timeout. If the cluster loses another node in that time, it stands
 /// still.
 fn snapshot_timeout(bytes: u64) -> Duration {
     /// Enough for a disk that is slow to flush.
     const AT_LEAST: Duration = Duration::from_secs(5);
-    /// A tenth of the speed of a bad link.
+    /// About 8 Mbit/s, a tenth of the speed of a bad link.
     const BYTES_A_SECOND: u64 = 1 << 20;
     AT_LEAST + Duration::from_secs(bytes / BYTES_A_SECOND)
 }

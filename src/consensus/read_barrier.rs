@@ -13,8 +13,8 @@ use super::state_machine::StateMachine;
 use crate::peer::Undecided;
 use crate::raft_types::TypeConfig;
 
-/// How many callers may wait. Each one is a request that was admitted already, so this limit is never the first one
-/// to be reached.
+/// How many callers may wait. Each one is a request that was admitted already, so the limits of admission are reached
+/// before this one.
 const CALLERS_MAX: usize = 65_536;
 
 type Caller = oneshot::Sender<Result<(), Undecided>>;

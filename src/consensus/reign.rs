@@ -43,7 +43,7 @@ pub async fn attend(consensus: Consensus) {
             Err(error) => Err(error),
         };
         if attended.is_err() {
-            // Not ready yet, or raft leader no longer. The next check tells.
+            // This node is not ready yet, or is no longer raft leader. The next check tells which.
             tokio::time::sleep(LOOK_EVERY).await;
         }
     }

@@ -19,7 +19,7 @@ use crate::raft_types::{LogId, StoredMembership};
 /// A watcher may fall behind by this many views of its room. Then its stream ends.
 const VIEWS_KEPT: usize = 64;
 
-/// Unwatched rooms are removed from the map of watchers when it reaches this size.
+/// Unwatched rooms stay in the map of watchers while it is smaller than this.
 const WATCHED_UNSWEPT: usize = 64;
 
 /// The replicated state. The state machine writes it, all others read it. Cheap to clone.

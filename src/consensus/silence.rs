@@ -1,4 +1,4 @@
-//! When a raft leader without a quorum stops to send, so that the other nodes can elect one of them.
+//! When a raft leader without a quorum stops sending, so that the other nodes can elect one of them.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use crate::raft_types::TypeConfig;
 /// Extends openraft's pause of heartbeats to log entries.
 ///
 /// Openraft's `quorum_loss_probe_interval` holds back heartbeats, but entries are sent again and again until they are
-/// replicated. Each arrival tells the receiver that there is a raft leader, so it grants no vote for a while. As the
-/// entries reach the nodes at different times, there would always be a node that grants no vote.
+/// replicated. Each arrival tells the receiver that there is a raft leader, so it grants no vote for a while. Entries
+/// reach the nodes at different times. So there would always be a node that grants no vote.
 pub struct Silence {
     metrics: OnceLock<WatchReceiverOf<TypeConfig, RaftMetrics<TypeConfig>>>,
     raft_election_timeout: Duration,
@@ -29,7 +29,7 @@ impl Silence {
         Self { metrics: OnceLock::new(), raft_election_timeout }
     }
 
-    /// Keeps silences from now on, by the metrics of this raft core.
+    /// From now on, the metrics of this raft core decide when entries are held back.
     pub fn begin(&self, metrics: WatchReceiverOf<TypeConfig, RaftMetrics<TypeConfig>>) {
         // There is one raft core, and it starts once.
         let _ = self.metrics.set(metrics);

@@ -26,8 +26,8 @@ const RUN_MAX: usize = 1_024;
 pub enum RaftSnapshot {
     /// A snapshot file of this node.
     Own(SnapshotFile),
-    /// A snapshot from a peer, with its state in memory. Openraft's core drops it if it does not want it. To free that
-    /// memory would hold the core up, so the receiver keeps a second reference until the core is done.
+    /// A snapshot from a peer, with its state in memory. If openraft's core does not want it, the core drops it.
+    /// Freeing that memory would delay the core, so the receiver keeps a second reference until the core is done.
     Received(Arc<ReceivedSnapshot>),
 }
 
@@ -58,7 +58,7 @@ impl StateMachine {
     async fn received(&self, snapshot: RaftSnapshot) -> io::Result<Arc<ReceivedSnapshot>> {
         match snapshot {
             RaftSnapshot::Received(received) => Ok(received),
-            // Openraft may pass a snapshot back that it got from here, and its test suite passes it to another node.
+            // Openraft may pass back a snapshot that it got from here. Its test suite passes one to another node.
             RaftSnapshot::Own(file) => {
                 let mut copy = self.snapshots.begin_incoming().await?;
                 let mut chunks = pin!(self.snapshots.read_chunks(&file).await?);

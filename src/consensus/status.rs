@@ -31,7 +31,7 @@ pub struct RaftStatus {
 }
 
 impl Consensus {
-    /// A node that hears nothing of its raft leader for longer than this is not ready. An ordinary raft election is
+    /// A node that hears nothing from its raft leader for longer than this is not ready. An ordinary raft election is
     /// shorter, so it does not change readiness.
     const SILENCE_MAX: Duration = Duration::from_secs(3);
 
@@ -85,13 +85,13 @@ impl Consensus {
                 return Err("this raft leader has not applied an entry of its reign yet".into());
             }
         } else if !self.raft_leader_heard.is_within(Self::SILENCE_MAX) {
-            return Err("the raft leader has not been heard for 3 s".into());
+            return Err(format!("the raft leader has not been heard for {} s", Self::SILENCE_MAX.as_secs()));
         }
         if behind > Self::LAG_MAX { Err(format!("catching up: {behind} entries behind")) } else { Ok(()) }
     }
 
-    /// Copies the metrics that readiness depends on. The raft core waits while somebody reads its metrics, so the reader
-    /// must not wait for anything at the same time, such as the replica's lock.
+    /// Copies the metrics that readiness depends on. The raft core waits while somebody reads its metrics, so the
+    /// reader must not wait for anything at the same time, such as the replica's lock.
     fn look(&self) -> Result<Seen, String> {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow_watched();

@@ -28,7 +28,7 @@ pub enum Command {
         /// The request.
         renew: Renew,
     },
-    /// Ends a lease because its holder wants so.
+    /// Ends a lease because its holder gives it up.
     Resign {
         /// When, by the log.
         stamp: Stamp,

@@ -8,10 +8,10 @@ use sha2::{Digest, Sha256};
 use super::ids::RoomId;
 use super::lease::Lease;
 
-/// A short value to compare the state of two nodes by.
+/// A short value for comparing the states of two nodes.
 ///
-/// Equal states have equal digests. Different states have different ones, except with a probability of 2^-128. It is
-/// a sum over the leases, so each change updates it without a look at the others, and their order does not matter.
+/// Equal states have equal digests. Different states have different ones, except with a probability of 2^-128. It is a
+/// sum over the leases. So a change of one lease updates it without reading the others, and their order is irrelevant.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StateDigest(u128);
 

@@ -19,7 +19,7 @@ pub struct Lease {
     pub fencing_token: FencingToken,
     /// How long the lease lasts after a renewal that names no duration.
     pub lease_duration: LeaseDuration,
-    /// The latest moment until which any answer allowed the holder to act.
+    /// No answer has allowed the holder to act beyond this moment.
     pub promised_until: LogTime,
     /// The lease is due from this moment on: the promise and its guard. See [`LeaseDuration::guard`].
     pub deadline: LogTime,

@@ -43,7 +43,7 @@ pub struct Stamp {
     pub raft_term: u64,
 }
 
-/// Milliseconds since 1970 by a wall clock. For display only: it decides nothing.
+/// Milliseconds since 1970 by a wall clock. It is for display and for the first fencing floor. It ends no lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WallTime(pub u64);
@@ -76,9 +76,9 @@ impl WallAnchor {
 pub struct LeaseDuration(u16);
 
 impl LeaseDuration {
-    /// With less a holder could not renew in time when a node is lost.
+    /// With a shorter lease, a holder could not renew in time when a node is lost.
     pub const SECONDS_MIN: u16 = 5;
-    /// With more the others would wait too long for a holder that has vanished.
+    /// With a longer lease, other contenders would wait too long for a holder that has vanished.
     pub const SECONDS_MAX: u16 = 300;
 
     /// The duration if a contender names none.

@@ -12,7 +12,7 @@ use super::view::RoomView;
 pub enum Outcome {
     /// The contender holds the room now.
     Granted(RoomView),
-    /// The room has a holder already. That may be the same contender, by an earlier request.
+    /// The room has a holder already. It may be the same contender, if an earlier request won.
     Occupied(RoomView),
     /// The lease lasts longer now.
     Renewed(RoomView),
@@ -52,9 +52,9 @@ impl fmt::Display for Outcome {
 pub enum Refusal {
     /// The secret does not belong to the room's lease, or the room is vacant.
     NotHolder,
-    /// The cluster has as many live leases as it may have.
+    /// The cluster has as many live leases as it may have, or has granted the highest fencing token.
     CapacityReached,
-    /// The stamp has another raft term than the log entry. The command must be stamped anew.
+    /// The stamp and the log entry have different raft terms. The command must be stamped anew.
     StaleStamp,
     /// The fencing floor has not been raised in this raft term yet, so a grant could repeat a token.
     NotReady,

@@ -11,8 +11,8 @@ use super::log_time::{LogTime, WallAnchor, WallTime};
 pub struct RoomView {
     /// The lease. `None` if the room is vacant.
     pub lease: Option<Lease>,
-    /// The moment. In an answer it is the raft leader's reading, which is never behind any stamp. So the holder's
-    /// remaining time can be computed from it.
+    /// The moment. In an answer of the raft leader it is that node's reading, which is never behind a stamp. So the
+    /// holder's remaining time can be computed from it. In a local view it is only an estimate.
     pub log_time: LogTime,
     /// Ties log time to the calendar.
     pub wall_anchor: Option<WallAnchor>,
@@ -44,6 +44,6 @@ pub enum RoomEventKind {
     Renewed,
     /// The holder gave the room up.
     Resigned,
-    /// The lease ended without a renewal.
+    /// The deadline of the lease has passed.
     Expired,
 }

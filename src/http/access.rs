@@ -1,4 +1,4 @@
-//! The rule for the use of the election routes.
+//! Checks that a caller may use the election routes.
 
 use axum::http::{HeaderMap, header};
 use secrecy::ExposeSecret;
@@ -16,7 +16,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// Everybody has access if no access tokens are set.
+    /// The rules in these settings. Without access tokens, every caller has access.
     pub fn new(settings: &HttpSettings) -> Self {
         let hash = |text: &str| Sha256::digest(text.as_bytes()).into();
         Self {
@@ -25,7 +25,7 @@ impl Access {
         }
     }
 
-    /// Whether these headers give access.
+    /// Checks that these headers give access, and that elections are switched on.
     pub fn check(&self, headers: &HeaderMap) -> Result<(), HttpError> {
         if !self.access_token_hashes.is_empty() {
             let access_token = bearer(headers)?;

@@ -17,7 +17,7 @@ use crate::listen::ClientKey;
 
 /// Counts the room creations and campaigns of each client, as a token bucket.
 ///
-/// Renew, resign, status and watch are not counted, so a holder can renew whatever its client's campaigns have used up.
+/// Renew, resign, view and watch are not counted. So a holder can renew even if its client's budget is used up.
 pub struct Admission<C: Clock = DefaultClock> {
     limiter: RateLimiter<ClientKey, Buckets, C, NoOpMiddleware<C::Instant>>,
     per_minute: NonZeroU32,
@@ -26,16 +26,16 @@ pub struct Admission<C: Clock = DefaultClock> {
 }
 
 impl Admission {
-    /// Every client has its whole budget. At most `tracked_clients_max` clients have one of their own.
+    /// Every client has its whole budget. At most `tracked_clients_max` clients have a budget of their own.
     pub fn new(per_minute: NonZeroU32, tracked_clients_max: usize) -> Self {
         Self::with_clock(per_minute, tracked_clients_max, DefaultClock::default())
     }
 }
 
 impl<C: Clock> Admission<C> {
-    /// How often buckets that are full again are removed: a missing bucket counts as full.
+    /// The time between two removals of full buckets. A missing bucket counts as full.
     const SWEEP_EVERY: Duration = Duration::from_secs(60);
-    /// The same for a full table. To sweep 100,000 buckets takes milliseconds, too long to do it at each request.
+    /// The same for a full table. A sweep of 100,000 buckets takes milliseconds, which is too long for every request.
     const SWEEP_EVERY_WHEN_FULL: Duration = Duration::from_secs(1);
 
     fn with_clock(per_minute: NonZeroU32, tracked_clients_max: usize, clock: C) -> Self {

@@ -1,4 +1,4 @@
-//! The address of the client, which limits are counted by.
+//! The client's address. Limits are counted for each client address.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -51,7 +51,7 @@ fn client_address(socket: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNet]
 }
 
 /// Follows the hops from the socket to the left for as long as each hop is a trusted proxy. Only an address that a
-/// trusted proxy has added is believed. The client can have written anything to the left of it.
+/// trusted proxy has added is believed. The client can have written everything to the left of that address.
 fn last_untrusted(socket: IpAddr, hops: impl Iterator<Item = Option<IpAddr>>, trusted_proxies: &[IpNet]) -> IpAddr {
     let mut client = socket.to_canonical();
     for hop in hops {

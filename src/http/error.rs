@@ -48,7 +48,7 @@ pub enum HttpError {
     OverLimit {
         /// The limit, and what to do about it.
         limit: String,
-        /// When it is worth trying again.
+        /// The time after which a retry makes sense.
         retry_after: Duration,
     },
     /// This node cannot take the request now. Nothing was changed.
@@ -124,7 +124,7 @@ impl HttpError {
                 .details(reason)
                 .retry_after(NOT_NOW_RETRY_AFTER),
             Self::Bug { .. } => PublicError::new(Code::InternalError, "Internal error")
-                .details("this is a bug: report it with the request_id, under which the server's trace has the cause"),
+                .details("this is a bug: report it with the request_id; the server's trace has the cause with that id"),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What handlers get out of a request, or the error that it is answered with.
+//! Reads what handlers need from a request, or answers with an error.
 
 use std::sync::Arc;
 
@@ -81,7 +81,7 @@ impl FromRequestParts<Arc<HandlerContext>> for Idempotency {
     }
 }
 
-/// Proof that the client had some of its budget left. Only handlers that extract it are counted.
+/// Proof that the client had some of its budget left. A request is counted only if its handler extracts this.
 pub struct Admitted;
 
 impl FromRequestParts<Arc<HandlerContext>> for Admitted {
@@ -102,8 +102,8 @@ impl FromRequestParts<Arc<HandlerContext>> for Place {
     }
 }
 
-/// A complete body within the limit whose content type is JSON, and the request's place, which is taken after the body
-/// has arrived. An empty body is passed on: the reader of its fields knows what is missing.
+/// A complete body and the request's place. The body is within the limit, and its content type is JSON. The place is
+/// taken after the body has arrived. An empty body is passed on: the reader of its fields says what is missing.
 pub struct JsonBytes(pub Bytes, pub Place);
 
 impl FromRequest<Arc<HandlerContext>> for JsonBytes {
@@ -128,7 +128,7 @@ impl FromRequest<Arc<HandlerContext>> for JsonBytes {
             })?
             .map_err(|rejection| match rejection.status() {
                 StatusCode::PAYLOAD_TOO_LARGE => HttpError::BodyTooLarge { body_bytes_max },
-                _ => HttpError::invalid_input("the body broke off; send it again, complete"),
+                _ => HttpError::invalid_input("the body ended before it was complete; send the request again"),
             })?;
         if !is_json && !body.is_empty() {
             return Err(HttpError::NotJson);

@@ -12,9 +12,9 @@ use crate::wire::{Health, HealthStatus, NodeReport};
 
 const HEALTHY: Json<Health> = Json(Health { status: HealthStatus::Ok });
 
-/// Whether this node works by itself, whatever the other nodes do.
+/// Whether this node itself works. The other nodes don't matter.
 ///
-/// Restart the node if it does not.
+/// If it does not work, restart the node.
 #[utoipa::path(
     get, path = "/livez", operation_id = "livez", tag = "health",
     responses((status = 200, description = "The node works", body = Health), HealthErrors),
@@ -32,7 +32,7 @@ pub async fn livez(State(context): State<Arc<HandlerContext>>) -> Result<Json<He
 
 /// Whether this node can serve a linearizable request now.
 ///
-/// Send requests to another node if it cannot.
+/// If it cannot, send requests to another node.
 #[utoipa::path(
     get, path = "/readyz", operation_id = "readyz", tag = "health",
     responses((status = 200, description = "The node is ready", body = Health), HealthErrors),

@@ -1,5 +1,6 @@
 //! The OpenAPI document. The operations come from the handlers and the shapes from `wire`. Here is the rest: the title,
-//! the errors of each operation, the headers of responses, the schemas of single values, examples and links.
+//! parameters, the errors of each operation, the headers of responses, the schemas of single values and of stream
+//! events, examples and links.
 
 pub mod document;
 mod errors;

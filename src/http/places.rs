@@ -9,8 +9,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::error::HttpError;
 use crate::listen::{ClientKey, Share, Shares};
 
-/// A number of places, of which one client may have its share. A request that gets no place is turned away at once,
-/// because a queue would only make every request late.
+/// A number of places, of which one client may have its share. A request without a place is rejected at once, because a
+/// queue would only make every request late.
 pub struct Places {
     places: Arc<Semaphore>,
     max: usize,
@@ -53,7 +53,7 @@ impl Places {
 
     /// Takes a place for a watch stream of this client.
     pub fn take_for_stream(&self, client: ClientKey) -> Result<Place, HttpError> {
-        /// Nobody knows when a stream will end. This is short enough to get a place soon after.
+        /// The node can't know when the next stream ends. With this pause, a client gets a free place soon.
         const RETRY_AFTER: Duration = Duration::from_secs(10);
         self.take(client).map_err(|taken| HttpError::OverLimit {
             limit: match taken {

@@ -160,11 +160,12 @@ pub async fn view(
 fn won(room: RoomId, holding: &Holding) -> Result<Won, HttpError> {
     let leader_token = LeaderToken::new(holding.secret.expose_text());
     Won::new(room, &holding.view, leader_token, holding.valid_for).ok_or_else(|| HttpError::Bug {
-        cause: "a campaign or renewal succeeded, and nobody holds the room".to_owned(),
+        cause: "a campaign or renewal succeeded, but nobody holds the room".to_owned(),
     })
 }
 
-/// A node's name that is not a valid header value, such as one with an umlaut, is left out of the header.
+/// A response that names the node which decided. If that name is not a valid header value, for example because of an
+/// umlaut, it is left out.
 fn answer(decided_by: &str, body: impl Serialize) -> Response {
     let node = HeaderValue::from_str(decided_by).ok().map(|name| (X_QUORATE_NODE, name));
     (AppendHeaders(node), Json(body)).into_response()

@@ -1,4 +1,4 @@
-//! What an operator can set about the client listener.
+//! The settings of the client listener.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -6,18 +6,18 @@ use std::time::Duration;
 use ipnet::IpNet;
 use secrecy::SecretString;
 
-/// What an operator can set about the client listener.
+/// Access, limits and times of the client listener. An operator can set some of them. The others have only a default.
 #[derive(Debug, Clone)]
 pub struct HttpSettings {
     /// Whether the election routes work. If not, they answer 403.
     pub elections_enabled: bool,
     /// The tokens that give access to the election routes. If there are none, everybody has access.
     pub access_tokens: Vec<SecretString>,
-    /// The networks of proxies whose headers are believed to name the client's address.
+    /// The networks of trusted proxies. Their headers are believed when they name the client's address.
     pub trusted_proxies: Vec<IpNet>,
     /// How many room creations and campaigns one client may send in a minute. All of them may come at once.
     pub campaigns_per_minute: NonZeroU32,
-    /// How many clients are counted one by one. All further clients share one budget, which bounds the memory: 100,000
+    /// How many clients are counted one by one. All further clients share one budget, which limits the memory: 100,000
     /// clients take about 5 MB.
     pub tracked_clients_max: usize,
     /// How many campaigns and room creations may be in flight. As many other election requests may be in flight beside
@@ -33,7 +33,7 @@ pub struct HttpSettings {
     pub stream_keep_alive: Duration,
     /// The largest body, in bytes. The largest metadata takes 4 KiB, and up to three times as much if it is escaped.
     pub body_bytes_max: usize,
-    /// How long a body may take to arrive, which keeps slow senders from piling up.
+    /// How long a body may take to arrive. Without this limit, slow senders would pile up.
     pub body_deadline: Duration,
 }
 
@@ -57,7 +57,7 @@ impl Default for HttpSettings {
 }
 
 impl HttpSettings {
-    /// How many connections can be of use. A request or stream on any further connection would be turned away.
+    /// How many connections can be of use. A request or stream on any further connection would be rejected.
     pub fn connections_of_use(&self) -> usize {
         self.requests_in_flight_max.saturating_mul(2).saturating_add(self.streams_max)
     }

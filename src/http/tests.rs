@@ -396,8 +396,8 @@ async fn a_trace_event_names_the_route_and_the_request_id_and_nothing_that_the_c
         .with_ansi(false)
         .finish();
     let guard = tracing::subscriber::set_default(subscriber);
-    // tracing decides once for each call site whether anybody listens, and asks the subscriber of the thread that gets
-    // there first. That can be another test's thread. So all call sites are reached first, and then asked again here.
+    // tracing decides once for each call site whether its events are wanted. The first thread that reaches it decides,
+    // and that can be another test's thread. So all call sites are reached first, and then the decision is made again.
     get_path("/elections/short").await;
     tracing::callsite::rebuild_interest_cache();
     let headers =

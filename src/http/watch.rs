@@ -24,7 +24,7 @@ use crate::listen::ClientKey;
 use crate::service::RoomWatch;
 use crate::wire::WatchEvent;
 
-/// How soon a reader connects again after its stream has ended.
+/// The pause before a reader connects again after its stream has ended.
 const RECONNECT_AFTER: Duration = Duration::from_secs(1);
 
 /// Tells proxies such as nginx to pass events on at once.

@@ -1,4 +1,4 @@
-//! How clients are told apart when something is counted for each.
+//! The key by which clients are counted.
 
 use std::net::{IpAddr, Ipv6Addr};
 

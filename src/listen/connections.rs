@@ -7,10 +7,10 @@
 //!   short rush is only late. When the backlog is full as well, connecting times out. The client then knows that
 //!   nothing was sent, and can try another node. If the node accepted and closed, the client could have sent a request
 //!   already.
-//! - A connection from an address that has its share already is closed at once, because it must not wait in front of
-//!   others. A trusted proxy has no share of its own, because it stands for many clients.
+//! - If an address has its share already, its next connection is closed at once. Otherwise it would wait in front of
+//!   others. A trusted proxy has no such limit, because it stands for many clients.
 //!
-//! The time limits in `serve` keep idle connections from holding their places.
+//! The timeouts in `serve` close idle connections, so that they don't keep their places.
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -36,7 +36,7 @@ pub struct ConnectionLimits {
     pub max: usize,
     /// The most of these that one address may have.
     pub per_address_max: usize,
-    /// Networks whose addresses have no limit of their own.
+    /// Networks of trusted proxies. The limit for one address does not apply to them.
     pub trusted_proxies: Vec<IpNet>,
 }
 
@@ -71,56 +71,56 @@ impl LimitedListener {
     }
 
     /// Counts a connection for its address. A trusted proxy is not counted.
-    fn share(&self, peer: SocketAddr) -> Result<Option<Share>, NoShareLeft> {
-        let address = peer.ip().to_canonical();
+    fn share(&self, remote: SocketAddr) -> Result<Option<Share>, NoShareLeft> {
+        let address = remote.ip().to_canonical();
         if self.limits.trusted_proxies.iter().any(|network| network.contains(&address)) {
             return Ok(None);
         }
         let share = self.shares.take(ClientKey::of(address));
         if share.is_none() && self.greedy.is_due() {
             let max = self.limits.per_address_max;
-            tracing::warn!(%address, max, "an address has its share of the connections; its further ones are closed");
+            tracing::warn!(%address, max, "an address has as many connections as it may have; more from it are closed");
         }
         share.map(Some).ok_or(NoShareLeft)
     }
 }
 
-/// The address has as many connections as it may have.
+/// The address has as many connections as one address may have.
 struct NoShareLeft;
 
-impl AddrListener<Connection, PeerAddress> for LimitedListener {
-    async fn bind_to(_: PeerAddress) -> io::Result<Self> {
+impl AddrListener<Connection, RemoteAddress> for LimitedListener {
+    async fn bind_to(_: RemoteAddress) -> io::Result<Self> {
         Err(io::Error::new(io::ErrorKind::Unsupported, "this listener takes a socket that is already bound"))
     }
 
-    async fn accept_stream(&self) -> io::Result<(Connection, PeerAddress)> {
+    async fn accept_stream(&self) -> io::Result<(Connection, RemoteAddress)> {
         let place = self.place().await;
         loop {
-            let (stream, peer) = self.listener.accept().await?;
-            if let Ok(share) = self.share(peer) {
+            let (stream, remote) = self.listener.accept().await?;
+            if let Ok(share) = self.share(remote) {
                 // If the caller has gone already, the first read will show it.
                 let _ = stream.set_nodelay(true);
-                return Ok((Connection { stream, _place: place, _share: share }, PeerAddress(peer)));
+                return Ok((Connection { stream, _place: place, _share: share }, RemoteAddress(remote)));
             }
         }
     }
 
-    fn get_local_addr(&self) -> io::Result<PeerAddress> {
-        self.listener.local_addr().map(PeerAddress)
+    fn get_local_addr(&self) -> io::Result<RemoteAddress> {
+        self.listener.local_addr().map(RemoteAddress)
     }
 }
 
 /// The address that a connection comes from.
 #[derive(Debug, Clone, Copy)]
-pub struct PeerAddress(SocketAddr);
+pub struct RemoteAddress(SocketAddr);
 
-impl Address for PeerAddress {
+impl Address for RemoteAddress {
     type Stream = Connection;
     type Listener = LimitedListener;
 }
 
-impl Connected<PeerAddress> for SocketAddr {
-    fn connect_info(PeerAddress(address): PeerAddress) -> Self {
+impl Connected<RemoteAddress> for SocketAddr {
+    fn connect_info(RemoteAddress(address): RemoteAddress) -> Self {
         address
     }
 }

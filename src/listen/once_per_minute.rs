@@ -14,7 +14,7 @@ pub struct OncePerMinute {
 impl OncePerMinute {
     const EVERY: Duration = Duration::from_secs(60);
 
-    /// Whether an event may go through now. If so, the next one may a minute later.
+    /// Whether an event may go through now. If it may, the next one may go through a minute later.
     pub fn is_due(&self) -> bool {
         let mut last = self.last.lock();
         let is_due = last.is_none_or(|last| last.elapsed() >= Self::EVERY);

@@ -9,13 +9,13 @@ use std::time::Duration;
 use axum::Router;
 use axum_server::{Handle, Server};
 
-use super::connections::{ConnectionLimits, LimitedListener, PeerAddress};
+use super::connections::{ConnectionLimits, LimitedListener, RemoteAddress};
 use super::once_per_minute::OncePerMinute;
 
-/// How long a client may take to send the head of a request. A slower client would hold a connection for nothing.
+/// How long a client may take to send the head of a request. A slower client would keep a connection without using it.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// The largest head of a request. Thousands of connections can each hold that much memory while their heads arrive. The
-/// headers that are read here have a few hundred bytes.
+/// The largest head of a request, in bytes. Each of thousands of connections can take that much memory while its head
+/// arrives. The headers that a node reads have a few hundred bytes.
 const HEAD_BYTES_MAX: usize = 16 << 10;
 
 /// How long a client may leave sent bytes unread, in milliseconds. Only this ends a watch stream whose client no longer
@@ -25,12 +25,12 @@ const UNREAD_TIMEOUT_MS: u32 = 15_000;
 
 /// A listener that serves a router until it is stopped.
 pub struct Serving {
-    handle: Handle<PeerAddress>,
+    handle: Handle<RemoteAddress>,
     task: tokio::task::JoinHandle<std::io::Result<()>>,
 }
 
 impl Serving {
-    /// Serves a router on a bound listener, within the limits of connections.
+    /// Serves a router on a bound listener, within the limits for connections.
     ///
     /// # Errors
     /// If the socket can't be set up, or can't be handed to the runtime.
@@ -42,7 +42,7 @@ impl Serving {
         let listener = LimitedListener::new(tokio::net::TcpListener::from_std(listener)?, limits);
         let handle = Handle::new();
         let failing = OncePerMinute::default();
-        let mut server: Server<PeerAddress> = Server::from_listener(listener)
+        let mut server: Server<RemoteAddress> = Server::from_listener(listener)
             .handle(handle.clone())
             // After a failure, the server waits a moment and goes on by itself.
             .accept_error_handler(move |_, error| {
@@ -50,8 +50,8 @@ impl Serving {
                     tracing::warn!(%error, "a connection was not accepted; the node tries again");
                 }
             })
-            // HTTP/1 only: while a server finds out which version a client speaks, none of its timeouts run. A silent
-            // connection, or one that begins to speak HTTP/2, would stay open for ever.
+            // HTTP/1 only: until the server knows which version a client speaks, none of its timeouts run. A silent
+            // connection, or one that only begins to speak HTTP/2, would stay open forever.
             .http1_only();
         server.http_builder().http1().header_read_timeout(HEAD_TIMEOUT).max_buf_size(HEAD_BYTES_MAX);
         let service = router.into_make_service_with_connect_info::<SocketAddr>();

@@ -1,10 +1,10 @@
-//! Counts how many places each client has, of something that is limited for each client.
+//! Counts the places of each client, and limits them.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::client_key::ClientKey;
 
@@ -15,25 +15,20 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// No place is taken yet.
+    /// A table without a taken place. Each client may have `each_max` places.
     pub fn new(each_max: usize) -> Arc<Self> {
         Arc::new(Self { taken: Mutex::default(), each_max })
     }
 
-    /// Takes one more for this client. `None` if it has its share already.
+    /// Takes one more place for this client. If the client has its share already, this returns `None`.
     pub fn take(self: &Arc<Self>, client: ClientKey) -> Option<Share> {
-        let mut taken = self.taken();
+        let mut taken = self.taken.lock();
         let count = taken.get(&client).copied().unwrap_or(0);
         if count >= self.each_max {
             return None;
         }
         taken.insert(client, count + 1);
         Some(Share { shares: Arc::clone(self), client })
-    }
-
-    /// A lock whose holder panicked is taken all the same: a count that is off by one is better than no service.
-    fn taken(&self) -> MutexGuard<'_, HashMap<ClientKey, usize>> {
-        self.taken.lock()
     }
 }
 
@@ -45,7 +40,7 @@ pub struct Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        if let Entry::Occupied(mut entry) = self.shares.taken().entry(self.client) {
+        if let Entry::Occupied(mut entry) = self.shares.taken.lock().entry(self.client) {
             *entry.get_mut() -= 1;
             if *entry.get() == 0 {
                 entry.remove();

@@ -8,12 +8,12 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::error::NodeError;
 use crate::config::Config;
 
-/// Files of the process itself, without the raft log and connections: 18 at rest, and some more for a moment. A snapshot,
-/// a DNS lookup and a connection that is accepted only to be closed each need a few.
+/// Files of the process itself, without the raft log and connections: 18 at rest, and a few more at times. A snapshot,
+/// a DNS lookup, and a connection over the limit, which is accepted and closed, each need some.
 const OWN: usize = 40;
 
-/// The fewest raft log entries in one file: so many of the largest entries, with 4 KiB of metadata, fill its 4 MiB.
-/// raft-log keeps all its files open.
+/// A file of the raft log has at least this many entries: 800 of the largest ones, each with 4 KiB of metadata, fill
+/// its 4 MiB. raft-log keeps all its files open.
 const ENTRIES_PER_FILE: usize = 800;
 
 /// Connections from one node to another: 8 for forwarded operations, and the others for raft messages.
@@ -76,8 +76,8 @@ impl OpenFiles {
     }
 }
 
-/// Raises the soft limit, which applies, to the hard limit. The soft limit is low only for programs that use `select`,
-/// and this program doesn't.
+/// Raises the limit that applies, the soft limit, to the hard limit. The soft limit is low only for programs that use
+/// `select`, and this program doesn't.
 fn raise_limit() -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });

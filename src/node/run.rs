@@ -19,8 +19,8 @@ const HAND_OVER_TIME: Duration = Duration::from_secs(2);
 /// When this node stops, requests in flight have this long to finish. Together with the hand-over that is less
 /// than the 10 s after which Docker kills a container.
 const STOP_GRACE: Duration = Duration::from_secs(5);
-/// Requests in flight have only this long if the raft core or the disk has failed. This node can't decide them any more, so
-/// their clients should soon try another node.
+/// If the raft core or the disk has failed, requests in flight have only this long. This node can't decide them any
+/// more, so their clients should soon try another node.
 const FAILED_GRACE: Duration = Duration::from_millis(500);
 
 /// Runs a node until SIGTERM or SIGINT. Calls `when_ready` once, as soon as the node can serve.

@@ -47,7 +47,7 @@ pub struct HttpCarrier {
 }
 
 impl HttpCarrier {
-    /// Longer than the loss of a packet or two, and short compared with a raft election.
+    /// Enough time for one or two lost packets, and short compared with a raft election.
     const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
     /// An idle connection is closed before a firewall would forget it silently.
     const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -83,7 +83,7 @@ impl Carrier for HttpCarrier {
 }
 
 fn failure(address: String, error: &reqwest::Error) -> PeerError {
-    // The innermost cause says what happened. The others only say that something did.
+    // The innermost cause names the failure. The outer ones say only that the request failed.
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;

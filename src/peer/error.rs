@@ -41,7 +41,7 @@ pub enum PeerError {
 
 impl PeerError {
     /// Whether the peer certainly did nothing.
-    pub fn certainly_not_delivered(&self) -> bool {
+    pub fn certainly_did_nothing(&self) -> bool {
         matches!(self, PeerError::Unreachable { .. } | PeerError::Rejected { .. })
     }
 }

@@ -12,7 +12,7 @@ pub const PROTOCOL: u32 = 2;
 
 /// Paths on the peer listener.
 pub mod path {
-    /// Asks a node who it is. Needs no cluster id, because nodes find each other by it.
+    /// Asks a node for its identity. Needs no cluster id, because nodes ask before they belong to a cluster.
     pub const IDENTITY: &str = "/peer/v1/identity";
     /// Raft's AppendEntries.
     pub const APPEND: &str = "/peer/v1/append";
@@ -74,11 +74,11 @@ pub type Decision = Result<Outcome, Undecided>;
 /// Why an operation or a command has no outcome. The two cases are never mixed, all the way to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Undecided {
-    /// The node is not raft leader, is not ready as one, or cannot reach its quorum. Nothing was proposed, and
-    /// nothing will be.
+    /// The node is not raft leader, is not ready as one, or cannot reach its quorum. Nothing was changed, and nothing
+    /// will be: nothing was proposed, or every node refuses the proposal.
     #[error("nothing was proposed: the node is not a ready raft leader")]
     NothingProposed,
-    /// It was proposed. It may be committed already, may be committed later, or never.
+    /// It was proposed. It may be committed already, may be committed later, or may never be.
     #[error("proposed, but the outcome is unknown")]
     OutcomeUnknown,
 }

@@ -86,7 +86,7 @@ impl Transport {
         headers.insert(header::FROM, sender.node_id.into());
         if let Some(cluster_id) = sender.cluster_id {
             let text = HeaderValue::from_str(&cluster_id.to_string());
-            headers.insert(header::CLUSTER, text.expect("a UUID is of letters, digits and hyphens"));
+            headers.insert(header::CLUSTER, text.expect("a UUID has only hexadecimal digits and hyphens"));
         }
         if let Some(to) = to {
             headers.insert(header::TO, to.into());

@@ -1,4 +1,4 @@
-//! Which peer requests are answered: those that prove the cluster secret, and mean this node of this cluster.
+//! Lets a peer request pass only if it proves the cluster secret, and is for this node and from its cluster.
 
 use std::net::SocketAddr;
 use std::str::FromStr;
@@ -30,7 +30,7 @@ impl Access {
     }
 }
 
-/// One limit for each kind of rejection, since a rejected caller can retry at once, without end.
+/// One limit for each kind of rejection, because a rejected caller can retry at once, again and again.
 #[derive(Default)]
 struct RejectionTraces {
     wrong_secret: OncePerMinute,
@@ -44,7 +44,7 @@ pub async fn require_secret(State(access): State<Access>, request: Request, next
         let given = request.headers().get(AUTHORIZATION).map(|value| value.as_bytes());
         if !secret.is_proven_by(given) {
             if access.traces.wrong_secret.is_due() {
-                // The route and not the path: a caller chooses the path's content and length.
+                // The trace names the route, not the path, because a caller chooses the path's content and length.
                 let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str);
                 let caller = caller(&request);
                 tracing::warn!(route, caller, "a peer request without the right cluster secret was rejected");

@@ -1,4 +1,4 @@
-//! One handler for each route: read the body, have it answered, write the answer.
+//! One handler for each route: it reads the body, calls consensus or the service, and writes the answer.
 
 use axum::body::{Body, Bytes};
 use axum::extract::State;
@@ -59,7 +59,7 @@ fn broken(error: &dyn std::fmt::Display) -> Rejected {
     Rejected(StatusCode::BAD_REQUEST, format!("snapshot: {error}"))
 }
 
-/// Writes the snapshot's file as it arrives, and gives it back with the snapshot's head.
+/// Writes the snapshot's bytes to its file as they arrive. Returns the snapshot's head and the file.
 async fn write_to_file(
     body: Body,
     mut incoming: IncomingSnapshot,

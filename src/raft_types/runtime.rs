@@ -1,4 +1,4 @@
-//! What openraft runs on: tokio, with our own randomness, so that a simulation can repeat what it drew.
+//! The runtime for openraft: tokio, with our own random numbers, so that a simulation can repeat a run.
 
 use std::future::Future;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use openraft::impls::TokioRuntime;
 
 use crate::random::ThreadRandom;
 
-/// See the module.
+/// Tokio's runtime, with [`ThreadRandom`] in place of its random numbers.
 #[derive(Debug)]
 pub struct Runtime(TokioRuntime);
 

@@ -24,12 +24,12 @@ const OVERDUE: Duration = Duration::from_millis(500);
 /// A waiting campaign tries again this long after the cluster could not answer.
 const RETRY_AFTER_FAILURE: Duration = Duration::from_millis(200);
 
-/// The end of a campaign.
+/// The result of a campaign.
 #[derive(Debug, Clone)]
 pub enum CampaignAnswer {
     /// The caller holds the room.
     Won(Holding),
-    /// The room is occupied. The holder may be the caller, by an earlier request that it cannot prove.
+    /// The room is occupied. The holder may be the caller itself, if an earlier request without this key won.
     Follower(RoomView),
 }
 

@@ -31,7 +31,7 @@ pub struct Decided<T> {
 }
 
 impl<T> Decided<T> {
-    /// The same decision with the answer that follows from this one.
+    /// The same decision, with the answer that `follow` makes from this one.
     ///
     /// # Errors
     /// The error of `follow`.
@@ -58,8 +58,8 @@ impl Decider {
 
     /// Gets an operation decided within `time`, wherever the raft leader is.
     ///
-    /// A try with an unknown outcome is repeated. That is safe: a grant is recognised by its nonce or key, a renewal
-    /// changes nothing the second time, and a resignation that finds its lease gone says so.
+    /// A try with an unknown outcome is repeated. That is safe: a grant is recognised by key and nonce, a second
+    /// renewal only moves the deadline further on, and a resignation that finds its lease gone says so.
     ///
     /// # Errors
     /// `Unavailable` if no try can have changed anything, `OutcomeUnknown` otherwise.

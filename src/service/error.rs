@@ -23,7 +23,7 @@ pub enum ServiceError {
         /// The time after which a retry makes sense.
         retry_after: Duration,
     },
-    /// The command may be committed already, may be committed later, or never.
+    /// The command may be committed already, may be committed later, or may never be.
     #[error("the outcome is unknown")]
     OutcomeUnknown,
 }

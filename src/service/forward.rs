@@ -1,8 +1,9 @@
-//! Carries operations to the raft leader. Operations that wait at this node travel together, in a few requests at a time.
+//! Carries operations to the raft leader. Operations that wait at this node travel together, in a few requests at a
+//! time.
 //!
-//! Each raft leader has its own queue and its own in-flight limit, so one that hangs cannot delay the next. When another
-//! node becomes raft leader, operations that were not sent yet fail as "nothing proposed". Operations that were sent get
-//! a little time for their answers, and then fail as "outcome unknown".
+//! Each raft leader has its own queue and its own in-flight limit, so one that hangs cannot delay the next. When
+//! another node becomes raft leader, operations that were not sent yet fail as "nothing proposed". Operations that were
+//! sent get a little time for their answers, and then fail as "outcome unknown".
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,15 +22,15 @@ use crate::raft_types::{Node, NodeId};
 
 /// One request carries at most this many operations.
 const BATCH_MAX: usize = 256;
-/// At most this many requests to one node are in flight. With more the batches would be smaller, with fewer the waits
-/// longer.
+/// At most this many requests to one node are in flight. With more, the batches would be smaller. With fewer,
+/// operations would wait longer.
 const IN_FLIGHT_MAX: usize = 8;
 /// At most this many operations wait for one node. Each one is a request that was admitted already.
 const QUEUED_MAX: usize = 65_536;
 /// The time for the way there and back, in addition to the operations' own time.
 const TRAVEL_TIME: Duration = Duration::from_millis(100);
-/// A node that is raft leader no longer gets this long to answer earlier operations. After a hand-over it answers at
-/// once, and that saves its callers an unknown outcome.
+/// A node that is no longer raft leader gets this long to answer earlier operations. After a hand-over it answers at
+/// once, and that saves the callers an unknown outcome.
 const LAST_ANSWERS: Duration = Duration::from_millis(250);
 
 struct Queued {
@@ -37,7 +38,8 @@ struct Queued {
     operation: Operation,
     deadline: Instant,
     caller: oneshot::Sender<Decision>,
-    /// Set by the first of two: the queue when it sends the operation, or the caller when its time is over.
+    /// The queue sets it when it sends the operation, and the caller sets it when its time is over. The first one
+    /// counts.
     taken: Arc<AtomicBool>,
 }
 
@@ -55,7 +57,7 @@ impl Forwarder {
         Self { transport, consensus, queues: Arc::default() }
     }
 
-    /// Has an operation decided by the node `to`.
+    /// Gets an operation decided by the node `to`.
     pub async fn forward(&self, to: NodeId, node: Node, operation: Operation, deadline: Instant) -> Decision {
         let (caller, decision) = oneshot::channel();
         let taken = Arc::new(AtomicBool::new(false));
@@ -136,16 +138,17 @@ async fn send(transport: &Transport, consensus: &Consensus, to: NodeId, batch: V
             }
         }
         Some(Ok(decisions)) => {
-            tracing::warn!(to, operations = batch.len(), decisions = decisions.len(), "wrong number of decisions");
+            let (operations, decisions) = (batch.len(), decisions.len());
+            tracing::warn!(to, operations, decisions, "the raft leader sent a wrong number of decisions");
             answer_all(batch, Undecided::OutcomeUnknown);
         }
         Some(Err(error)) => {
-            tracing::debug!(%error, operations = batch.len(), "operations not forwarded, or not answered");
-            let nothing_happened = error.certainly_not_delivered();
-            answer_all(batch, if nothing_happened { Undecided::NothingProposed } else { Undecided::OutcomeUnknown });
+            tracing::debug!(%error, operations = batch.len(), "operations were not forwarded, or not answered");
+            let did_nothing = error.certainly_did_nothing();
+            answer_all(batch, if did_nothing { Undecided::NothingProposed } else { Undecided::OutcomeUnknown });
         }
         None => {
-            tracing::debug!(to, operations = batch.len(), "answers given up: another node is raft leader");
+            tracing::debug!(to, operations = batch.len(), "gave up waiting for answers: another node is raft leader");
             answer_all(batch, Undecided::OutcomeUnknown);
         }
     }

@@ -17,8 +17,8 @@ pub struct Holding {
 }
 
 impl Holding {
-    /// A lease that was granted, now or to an earlier request of the caller. The holder may use all that is left of
-    /// it. The view's log time was read after the caller sent this request.
+    /// A lease that was granted, now or to an earlier request of the caller. The holder may use all of the remaining
+    /// time, because the view's log time was read after the caller sent this request.
     pub fn granted(view: RoomView, secret: LeaseSecret) -> Self {
         let valid_for = view.lease.as_ref().map_or(Duration::ZERO, |lease| lease.valid_for(view.log_time));
         Self { view, secret, valid_for }

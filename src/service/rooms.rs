@@ -21,7 +21,7 @@ use crate::wire::{Member, NodeReport};
 /// How fresh a read must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consistency {
-    /// It shows a moment after the request arrived.
+    /// It shows the room at a moment after the request arrived.
     Linearizable,
     /// It shows the state that this node has applied, which may be old.
     Local,

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A caller whose answer was lost asks again with the same key. The key and the lease's nonce give the same secret. If
-//! its hash is the lease's, the caller *is* the holder. No table of keys is needed, any node can do it, and it works as
-//! long as the lease lives.
+//! the hash of that secret is the lease's, the caller *is* the holder. So no table of keys is needed. Any node can
+//! recognise the caller, for as long as the lease lives.
 
 use std::fmt;
 
@@ -24,7 +24,8 @@ use crate::random::{Random, random_bytes};
 
 const LABEL: &[u8] = b"quorate lease secret 1";
 
-/// A holder's proof for renewals and the resignation. In plain it exists in one response and in the holder's memory.
+/// A holder's proof for renewals and the resignation. Only one response and the holder's memory contain
+/// its text.
 #[derive(Clone)]
 pub struct LeaseSecret(Zeroizing<[u8; 32]>);
 

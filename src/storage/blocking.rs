@@ -1,4 +1,4 @@
-//! Where blocking work runs: on a thread of its own, or at once.
+//! Where blocking work runs: on a thread for such work, or at once.
 
 use std::io;
 

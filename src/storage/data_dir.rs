@@ -1,4 +1,4 @@
-//! The data directory as a whole: is it ours, is another process using it, and the space kept for a full disk.
+//! The data directory as a whole: checks that it is ours, locks it, and keeps a reserve for a full disk.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use super::files;
 
 const THING: &str = "data directory";
 
-/// These names may be in a directory without an identity file, so that a first start can be repeated after a crash.
+/// These names may be in a directory without an identity file, so a first start can be repeated after a crash.
 /// `lost+found` is in every new ext4 file system.
 const BEFORE_IDENTITY: [&str; 3] = ["lock", "identity.tmp", "lost+found"];
 

@@ -1,5 +1,5 @@
 //! What survives a power cut: the storage asks a [`Disk`] to flush files and folders. A simulation and some tests
-//! have disks of their own, which lose, fail or wait on purpose.
+//! have disks of their own, which lose data, fail or wait on purpose.
 
 use std::fmt::Debug;
 use std::fs::File;
@@ -21,7 +21,7 @@ pub trait Disk: Debug + Send + Sync + 'static {
     /// Flushes every file below a folder, and the folders themselves.
     fn sync_tree(&self, folder: &Path) -> io::Result<()>;
 
-    /// Whether raft-log flushes its own files. If not, [`Disk::log_written`] does it.
+    /// Whether raft-log flushes its own files. If not, [`Disk::log_written`] must flush them.
     fn log_syncs_itself(&self) -> bool;
 
     /// Runs after raft-log has written everything it had, and flushed it if [`Disk::log_syncs_itself`].

@@ -41,7 +41,7 @@ pub(super) fn rename(thing: &'static str, from: &Path, to: &Path, disk: &dyn Dis
 }
 
 /// Where the new content of a file is written before it replaces the old.
-pub(super) fn temporary_path(path: &Path) -> PathBuf {
+fn temporary_path(path: &Path) -> PathBuf {
     path.with_extension("tmp")
 }
 
@@ -67,8 +67,8 @@ const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// Takes a file lock, and retries for a second while it is locked.
 ///
-/// A lock can outlive its owner for a moment: a child process has it between fork and exec, or a thread is about to
-/// end. A restart must not fail for that.
+/// A lock can outlive its owner for a moment: a child process holds it between fork and exec, or a thread of the owner
+/// has not ended yet. A restart must not fail because of that.
 #[expect(clippy::disallowed_methods, reason = "only a lock that another process holds makes it sleep")]
 pub(super) fn take_lock<T, E>(is_locked: impl Fn(&E) -> bool, mut take: impl FnMut() -> Result<T, E>) -> Result<T, E> {
     for _ in 1..LOCK_TRIES {

@@ -56,8 +56,8 @@ impl Identity {
     /// Stores the cluster that this node has founded or joined. This is final, because no check could separate the
     /// entries of two clusters in one log.
     ///
-    /// If it can't be stored, the node stays without a cluster. Otherwise it would accept messages of this cluster
-    /// now, and after a restart those of any other.
+    /// If the id can't be stored, the node stays without a cluster. Otherwise it would accept messages of this cluster
+    /// now, and messages of any other cluster after a restart.
     pub fn set_cluster_id(&mut self, cluster_id: Uuid) -> Result<(), StorageError> {
         if self.record.cluster_id == Some(cluster_id) {
             return Ok(());

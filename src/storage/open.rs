@@ -1,4 +1,4 @@
-//! Opens a data directory: identity, log, snapshots and state, and the state to start from.
+//! Opens a data directory: identity, log, snapshots and database. Then it chooses the state to start from.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ pub struct Storage {
     pub log: LogStore,
     /// The database of the replicated state.
     pub state: StateStore,
-    /// The newest snapshot, and new ones.
+    /// The snapshots of this node.
     pub snapshots: SnapshotStore,
     /// The state to start from.
     pub recovered: Recovered,
-    /// The directory. It stays locked while any part of this is in use.
+    /// The directory. It stays locked while any store in it is in use.
     pub lock: Arc<DataDir>,
 }
 

@@ -1,5 +1,5 @@
-//! Chooses the state to start from: the lease database or the newest snapshot. The later one is chosen, if the log
-//! continues it.
+//! Chooses the state to start from: the lease database or the newest snapshot. A database that the log doesn't continue
+//! is not used. Otherwise the later of the two states is chosen.
 
 use tracing::warn;
 
@@ -46,7 +46,7 @@ pub(super) fn recover(
     }
     if let Some(purged) = log.purged_log_id() {
         let why = format!("the log was purged up to {purged}, but no database or snapshot has the state up to there");
-        return Err(StorageError::damaged("state", log.path(), why));
+        return Err(StorageError::damaged("state", log.data_dir(), why));
     }
     if was_stored { replace(state, Recovered::default()) } else { Ok(Recovered::default()) }
 }

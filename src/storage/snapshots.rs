@@ -10,7 +10,7 @@
 //! A snapshot from a peer is first an [`IncomingSnapshot`]. If its content is right, it becomes a [`ReceivedSnapshot`].
 //! If openraft wants it, it becomes a [`SnapshotFile`].
 //!
-//! Functions here that are not `async` block, for as long as it takes to read or write the whole state.
+//! A function here that is not `async` can block for as long as it takes to read or write the whole state.
 
 mod file;
 mod incoming;

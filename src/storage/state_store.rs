@@ -92,7 +92,7 @@ impl StateStore {
         StateStore { inner: Arc::new(Inner { db: Some(db), path, dir }) }
     }
 
-    /// Writes changed leases and the meta that fits them, all or nothing. This is not flushed, because the raft log has
+    /// Writes changed leases and the meta that fits them, all or nothing. Nothing is flushed, because the raft log has
     /// the entries.
     pub fn apply(&self, leases: &[(RoomId, Option<Lease>)], meta: &StateMeta) -> Result<(), StorageError> {
         let mut batch = sled::Batch::default();
@@ -170,8 +170,8 @@ fn encode<T: Serialize>(thing: &'static str, value: &T) -> Result<Vec<u8>, Stora
     codec::encode(value).map_err(|source| StorageError::Encode { thing, source })
 }
 
-/// Removes unfinished snapshots of sled's own. sled writes each under such a name and then renames it. If one is left
-/// over after a crash, sled doesn't open (spacejam/sled 1527). It is never needed.
+/// Removes unfinished snapshots that sled made for itself. sled writes each under such a name and then renames it. If a
+/// crash leaves one, sled doesn't open (spacejam/sled 1527). An unfinished one is never needed.
 fn remove_unfinished_snapshots(path: &Path) -> Result<(), StorageError> {
     if !path.exists() {
         return Ok(());
@@ -263,14 +263,14 @@ impl From<codec::CodecError> for OpenFailure {
     }
 }
 
-/// Moves a damaged database away, and removes the oldest of those that were moved away before.
+/// Moves a damaged database away. If more than [`QUARANTINED_MAX`] were moved away by now, the oldest are removed.
 fn quarantine(dir: &DataDir, path: &Path) -> Result<PathBuf, StorageError> {
     const PREFIX: &str = "quarantine-";
     let mut times: Vec<u64> =
         files::names_in(THING, dir.path())?.iter().filter_map(|name| name.strip_prefix(PREFIX)?.parse().ok()).collect();
     times.sort_unstable();
     let now = clock::wall_time_now().0;
-    // The names stay in order, even for two in one millisecond and after the clock went back.
+    // The names stay in order, even if two fall into one millisecond, or if the clock was set back.
     let time = times.last().map_or(now, |last| now.max(last + 1));
     let moved_to = dir.join(&format!("{PREFIX}{time}"));
     files::rename(THING, path, &moved_to, dir.disk())?;

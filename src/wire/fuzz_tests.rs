@@ -19,7 +19,7 @@ fn requests() -> Vec<Vec<u8>> {
     .into()
 }
 
-/// A request that is read can be written as the client library writes it, and read again.
+/// If damaged bytes are read as a request, the request can be written as the client library does, and read again.
 fn try_request<T: Serialize>(read: fn(&[u8]) -> Result<T, InvalidRequest>) {
     try_on(requests(), |body| match bounded(body.len(), || read(body)) {
         Ok(request) => {
@@ -38,7 +38,7 @@ fn requests_are_read_or_rejected() {
     try_request(ResignRequest::from_json);
 }
 
-/// The client library reads an answer with unknown fields, which a later version may send.
+/// If damaged bytes are read as an answer, the answer can be written, and read again as the same one.
 fn try_answer<T: Serialize + DeserializeOwned>(answer: &serde_json::Value) {
     assert!(serde_json::from_value::<T>(answer.clone()).is_ok(), "{answer} is an answer");
     try_on(vec![answer.to_string().into_bytes()], |body| {

@@ -5,12 +5,12 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zeroize::Zeroizing;
 
-/// The holder's proof, as text. It appears in no debug output, and its memory is wiped when it is dropped.
+/// The holder's proof, as text. It appears in no debug output. Its memory is wiped when it is dropped.
 #[derive(Clone)]
 pub struct LeaderToken(Zeroizing<String>);
 
 impl LeaderToken {
-    /// Takes the text over.
+    /// The token with this text.
     pub fn new(text: Zeroizing<String>) -> Self {
         Self(text)
     }

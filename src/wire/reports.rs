@@ -1,4 +1,4 @@
-//! Failures, and the state of a node, as JSON.
+//! Errors and the state of a node, as JSON.
 
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "server")]
@@ -142,7 +142,7 @@ pub struct NodeReport {
     pub version: String,
     /// The node's name, from its settings.
     pub name: String,
-    /// The node's id, which it made up when it was empty.
+    /// The node's id, drawn at random when its data directory was created.
     pub node_id: u64,
     /// The cluster's id. Null until the cluster is founded.
     #[cfg_attr(feature = "server", schema(required = true))]
@@ -173,7 +173,7 @@ pub struct NodeReport {
     pub members: Vec<Member>,
     /// Whether this node can serve a linearizable request now.
     pub ready: bool,
-    /// Why it cannot. Left out if it can.
+    /// Why the node is not ready. Left out if it is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "server", schema(nullable = false))]
     pub reason: Option<String>,

@@ -54,7 +54,7 @@ impl CampaignRequest {
         self.ttl_seconds.unwrap_or(LeaseDuration::DEFAULT)
     }
 
-    /// How long to wait for a room that somebody holds.
+    /// How long to wait for an occupied room.
     pub fn wait(&self) -> Duration {
         Duration::from_secs(self.wait_seconds.unwrap_or(0).into())
     }

@@ -49,7 +49,7 @@ pub struct Leader {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "server", schema(nullable = false))]
     pub metadata: Option<Metadata>,
-    /// The fencing token: send it along with each write to the systems that the leader works on.
+    /// The fencing token. Send it with each write to the systems that the leader works on.
     pub term: FencingToken,
     /// When the lease ends, for people to read. Programs use `valid_for_ms` or `retry_after_ms`.
     #[cfg_attr(feature = "server", schema(format = DateTime))]
@@ -63,8 +63,8 @@ impl Leader {
             candidate_id: lease.holder.clone(),
             metadata: lease.metadata.clone(),
             term: lease.fencing_token,
-            // A cluster that has no calendar yet shows 1970. A reader then takes the lease to be over, which is the
-            // safe mistake.
+            // A cluster without a wall clock anchor shows 1970. A reader then believes that the lease has ended, which
+            // is the safe mistake.
             expires_at: rfc_3339(view.expires_at().unwrap_or_default()),
         })
     }

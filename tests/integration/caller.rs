@@ -76,8 +76,7 @@ impl Answer {
         self
     }
 
-    /// Checks that somebody else holds the room.
-    /// Checks that somebody else holds the room.
+    /// Checks that another contender holds the room.
     #[track_caller]
     pub fn is_follower(&self) -> &Self {
         assert_eq!((self.status, &self.body["status"]), (200, &json!("follower")), "{}", self.text);
@@ -85,14 +84,12 @@ impl Answer {
     }
 
     /// The lease that this answer grants or renews.
-    /// The lease that this answer grants or renews.
     #[track_caller]
     pub fn held(&self, room: &str) -> Held {
         assert_eq!(self.status, 200, "{}", self.text);
         Held::from_body(room, &self.body)
     }
 
-    /// Checks what every answer has in common: its headers, and the fields of an error.
     /// Checks what every answer has in common: its headers, and the fields of an error.
     fn check(&self) {
         let request_id = self.header("x-request-id");
@@ -174,7 +171,6 @@ impl Caller {
         Some(answer)
     }
 
-    /// Checks that the OpenAPI document lists this status for this request.
     /// Checks that the OpenAPI document lists this status for this request.
     fn check_documented(&self, method: &Method, path: &str, answer: &Answer) {
         let item = self.document["paths"].as_object().unwrap().iter().find(|(template, _)| is_path_of(template, path));

@@ -240,10 +240,10 @@ async fn a_lease_that_was_resigned_elsewhere_is_a_proven_loss() {
     assert_eq!(ended.previous_term, leadership.term());
     assert_eq!(leadership.lost().await, LossReason::NotCurrent);
     assert!(election.resign(leadership.leader_token().clone()).await.unwrap().is_none(), "the lease had ended already");
-    assert!(leadership.resign().await.is_ok(), "there is nothing left to give up");
+    assert!(leadership.resign().await.is_ok(), "a lost lease needs no resignation");
 }
 
-/// The clocks of the kernel. A test can add time to the one that goes on while the machine sleeps.
+/// The kernel's clocks. A test can add time to the clock that also counts while the machine sleeps.
 #[derive(Default)]
 struct SleepyClock(Mutex<Duration>);
 

@@ -197,8 +197,8 @@ async fn a_node_without_a_quorum_is_unavailable_within_its_deadline_and_still_an
     assert_eq!(caller.get("/status").await.status, 200);
     let term_before = cluster.nodes[left].status().await.unwrap()["raft_term"].clone();
     eventually("the node is not ready", || async { (caller.get("/readyz").await.status == 503).then_some(()) }).await;
-    // A raft election that cannot be won does not raise the raft term. A higher term would depose the raft leader when it
-    // comes back.
+    // A raft election that cannot be won does not raise the raft term. A higher term would depose the raft leader when
+    // it comes back.
     assert_eq!(cluster.nodes[left].status().await.unwrap()["raft_term"], term_before);
 
     cluster.nodes[raft_leader].start_again();
@@ -369,11 +369,11 @@ async fn a_node_with_an_empty_disk_does_not_found_a_second_cluster() {
     Caller::of(&cluster.nodes[(lost + 1) % 3]).await.win("two-go-on", "worker-a", 5).await;
 }
 
-/// A waiter closes its connection while its campaign is in flight. It repeats the campaign at another node with the same
-/// key, and is told that it holds the room. A bug made the first node then resign for it, which ended an acknowledged
-/// lease.
+/// A waiter closes its connection while its campaign is in flight. It repeats the campaign at another node with the
+/// same key, and is told that it holds the room. A bug made the first node then resign for it, which ended an
+/// acknowledged lease.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lease_that_a_key_was_told_of_by_another_node_is_not_resigned_for_the_closed_connection() {
+async fn a_closed_connection_does_not_end_a_lease_that_another_node_has_acknowledged_for_its_key() {
     let cluster = Cluster::three().await;
     let callers = Caller::of_each(&cluster).await;
     for round in 0..40 {

@@ -42,7 +42,7 @@ fn is_granted_with_defaults(won: &Answer, room: &str) -> Held {
     held
 }
 
-/// Checks what other campaigns and readers are told while the room is held.
+/// Checks what other campaigns and readers are told while the room is occupied.
 async fn is_occupied(node: &Caller, won: &Answer, room: &str) {
     for candidate in ["worker-b", "worker-a"] {
         let occupied = node.campaign(room, json!({"candidate_id": candidate})).await;
@@ -139,7 +139,7 @@ async fn a_renewal_never_moves_the_expiry_to_an_earlier_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn any_token_but_that_of_the_current_lease_is_not_current() {
+async fn only_the_token_of_the_current_lease_is_current() {
     let (_cluster, node) = one_node(&[]).await;
     let never_issued = "A".repeat(43);
     let resigned = node.win("old-resigned", "worker-a", 60).await;

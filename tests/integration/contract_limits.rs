@@ -7,7 +7,7 @@ use crate::caller::{Answer, Caller, one_node};
 use crate::harness::write_secret;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn at_the_limit_of_leases_new_rooms_are_refused_and_held_rooms_go_on() {
+async fn at_the_limit_of_leases_new_rooms_are_refused_and_occupied_rooms_go_on() {
     let (_cluster, node) = one_node(&["--max-live-leases", "3"]).await;
     let mut held = Vec::new();
     for count in 0..3 {

@@ -26,8 +26,8 @@ fn signal_others(cluster: &Cluster, raft_leader: usize, signal: Signal) {
         .for_each(|(_, node)| node.signal(signal));
 }
 
-/// A raft leader without a quorum proposes a change and does not learn its outcome. A request that changes nothing is not
-/// proposed, so the raft leader knows that nothing happened.
+/// A raft leader without a quorum proposes a change and does not learn its outcome. A request that changes nothing is
+/// not proposed, so the raft leader knows that nothing happened.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_that_was_not_committed_has_an_unknown_outcome_until_the_key_settles_it() {
     const KEY: &str = "a-key-that-settles-it-01";
@@ -88,8 +88,8 @@ async fn settled<F: Future<Output = Answer>>(ask: impl Fn() -> F) -> Answer {
     .await
 }
 
-/// When a wait ends while a try is in flight, the outcome of that try is the answer. A second try at the same time could be
-/// told that the room is occupied, namely by the first.
+/// When a wait ends while a try is in flight, the outcome of that try is the answer. A second try at the same time
+/// could find the room occupied by the lease of the first.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wait_that_ends_during_a_try_is_answered_with_the_outcome_of_that_try() {
     const ROOMS: usize = 8;
@@ -166,8 +166,8 @@ async fn a_wait_with_a_try_of_unknown_outcome_does_not_end_as_unavailable() {
     waiting.await.unwrap().is_error(503, "outcome_unknown");
 }
 
-/// Makes the waiters at one node win all these rooms while that node is stopped, so that it does not hear of it. Returns
-/// when the tries were sent.
+/// Makes the waiters at one node win all these rooms while that node is stopped, so that it does not hear of it.
+/// Returns when the tries were sent.
 async fn send_tries_into_silence(
     cluster: &Cluster,
     held_at: Instant,
@@ -212,8 +212,9 @@ async fn send_tries_into_silence(
     }
 }
 
-/// A try of a waiter wins, but the answer does not reach the waiter's node in time. The next try of the same request must
-/// recognise that lease as the caller's own, although the caller sent no key. A bug made it wait for the lease to expire.
+/// A try of a waiter wins, but the answer does not reach the waiter's node in time. The next try of the same request
+/// must recognise that lease as the caller's own, although the caller sent no key. A bug made it wait for the lease to
+/// expire.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_waiter_without_a_key_gets_the_lease_that_its_earlier_try_won() {
     const ROOMS: usize = 8;

@@ -134,10 +134,10 @@ async fn a_waiter_that_does_not_read_its_answer_blocks_the_room_no_longer_than_i
     assert!(resigned_at.elapsed() < Duration::from_secs(7), "{:?}", resigned_at.elapsed());
 }
 
-/// A caller whose connection broke repeats its campaign with the same key. If it is told that it holds the room, the node
-/// must not resign for the first request: then somebody else could hold the room at the same time.
+/// A caller whose connection broke repeats its campaign with the same key. If it is told that it holds the room, the
+/// node must not resign for the first request. Otherwise another contender could hold the room at the same time.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lease_that_a_key_was_told_of_is_not_resigned_for_the_broken_connection() {
+async fn a_broken_connection_does_not_end_a_lease_that_was_acknowledged_for_its_key_later() {
     let (_cluster, node) = one_node(&[]).await;
     let tries = (0..150).map(|count| {
         let node = node.clone();

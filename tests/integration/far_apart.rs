@@ -65,11 +65,11 @@ async fn is_renewed(caller: &Caller, lease: &Held) {
     .await;
 }
 
-/// Openraft's timeout for an append is one heartbeat interval. When our messages used it too, nodes that were 70 ms apart
-/// never confirmed an append, although their heartbeats arrived and kept the raft leader in office.
+/// Openraft's timeout for an append is one heartbeat interval. When our messages used it too, nodes that were 70 ms
+/// apart never confirmed an append, although their heartbeats arrived and kept the raft leader in office.
 ///
-/// Openraft itself ends each heartbeat after one interval. It takes no write if nothing was confirmed for a raft election
-/// timeout. So that timeout is longer here than the second between two ticks.
+/// Openraft itself ends each heartbeat after one interval. It takes no write if nothing was confirmed for a raft
+/// election timeout. So that timeout is longer here than the second between two ticks.
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_that_are_further_apart_than_a_heartbeat_interval_serve() {
     let mut cluster = far_apart(&["--raft-election-timeout", "2s"]).await;
@@ -80,8 +80,8 @@ async fn nodes_that_are_further_apart_than_a_heartbeat_interval_serve() {
     cluster.nodes.iter_mut().for_each(Node::kill);
 }
 
-/// With the default raft election timeout, such a raft leader loses its quorum after half a second without a write. A bug
-/// made it stay in office then: it took no writes, and its heartbeats kept the others from electing another.
+/// With the default raft election timeout, such a raft leader loses its quorum after half a second without a write. A
+/// bug made it stay in office then: it took no writes, and its heartbeats kept the others from electing another.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_raft_leader_that_lost_its_quorum_makes_way_for_one_that_writes() {
     let mut cluster = far_apart(&[]).await;

@@ -18,7 +18,7 @@ fn hold<'a>(room: &'a str, candidate: &'a str, more: &[&'a str]) -> Vec<&'a str>
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hold_tells_its_story_in_events_and_hands_over_when_it_is_told_to_end() {
+async fn a_hold_prints_its_events_and_hands_over_when_it_is_told_to_end() {
     let cluster = Cluster::three().await;
     let mut first = Tool::start(&cluster.urls(), &hold("hold-story", "worker-a", &["--metadata", "http://a"]));
     let leader = first.event("leader").await;
@@ -51,7 +51,7 @@ async fn a_hold_tells_its_story_in_events_and_hands_over_when_it_is_told_to_end(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_holder_that_is_killed_is_followed_after_its_lease_and_not_before() {
+async fn the_next_candidate_leads_after_the_lease_of_a_killed_holder_and_not_before() {
     let cluster = Cluster::single().await;
     let first = Tool::start(&cluster.urls(), &hold("hold-killed", "worker-a", &[]));
     first.event("leader").await;
@@ -74,7 +74,7 @@ async fn a_hold_keeps_its_term_through_kill_9_of_each_node_in_turn() {
     let mut term = tool.event("leader").await["term"].clone();
     let (mut survived, mut last_server) = (0, 0);
     for round in 0..6 {
-        // The node that the hold talks to is the one whose loss matters most.
+        // The loss of the node that the hold talks to matters most, so that node is killed in every second round.
         let server = tool.events().last().unwrap()["server"].clone();
         last_server = cluster.urls().iter().position(|url| json!(url) == server).unwrap_or(last_server);
         let place = if round % 2 == 0 { last_server } else { cluster.raft_leader().await };
@@ -88,7 +88,7 @@ async fn a_hold_keeps_its_term_through_kill_9_of_each_node_in_turn() {
             let last = tool.events().pop().unwrap();
             assert_eq!(last["term"], term, "{last}");
         } else {
-            let gap = excuse.expect("the term was lost although the cluster was there");
+            let gap = excuse.expect("the term was lost although the cluster was working");
             assert_eq!(tool.exit_code().await, 20);
             eprintln!("excused: the cluster committed nothing for {gap:?}");
             tool = Tool::start(&cluster.urls(), &hold("hold-rolling", "worker-a", &[]));
@@ -100,7 +100,7 @@ async fn a_hold_keeps_its_term_through_kill_9_of_each_node_in_turn() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_all_nodes_down_the_end_is_told_before_it_comes() {
+async fn with_all_nodes_down_a_hold_reports_its_loss_before_the_lease_ends() {
     let mut cluster = Cluster::three().await;
     let mut tools: Vec<_> = (0..5)
         .map(|count| {
@@ -124,7 +124,7 @@ async fn with_all_nodes_down_the_end_is_told_before_it_comes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_sidecar_says_who_leads_and_never_what_was() {
+async fn the_sidecar_says_who_leads_and_never_gives_an_outdated_answer() {
     let mut cluster = Cluster::single().await;
     Caller::of(&cluster.nodes[0]).await.win("hold-sidecar", "somebody-else", 5).await;
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -145,7 +145,7 @@ async fn the_sidecar_says_who_leads_and_never_what_was() {
     assert_eq!(status["term"], tool.seen("leader").unwrap()["term"]);
     assert!((1..=4_000).contains(&status["remaining_ms"].as_u64().unwrap()), "{status}");
 
-    // Stopped past its deadline and woken up: not one answer of old.
+    // The process is stopped until its authority is over. When it continues, it must not say that it still leads.
     cluster.nodes[0].kill();
     tool.signal(Signal::STOP);
     let ends = tool.authority_ends();
@@ -156,7 +156,7 @@ async fn the_sidecar_says_who_leads_and_never_what_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_name_twice_is_two_candidates_and_the_second_one_says_so() {
+async fn two_holds_with_one_name_are_two_candidates_and_the_second_says_so() {
     let cluster = Cluster::single().await;
     let first = Tool::start(&cluster.urls(), &hold("hold-same-name", "worker-a", &["--output", "text"]));
     eventually("leads", || async { first.stdout().contains("worker-a leads, term ").then_some(()) }).await;

@@ -23,8 +23,8 @@ fn keep_campaigning(requests: &mut JoinSet<()>, caller: Caller) {
     });
 }
 
-/// A raft follower that knows the next raft leader forwards to it, although requests to the last one are still in flight.
-/// A bug made new requests wait until each of those had timed out.
+/// A raft follower that knows the next raft leader forwards to it, although requests to the last one are still in
+/// flight. A bug made new requests wait until each of those had timed out.
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_in_flight_to_a_hung_raft_leader_do_not_delay_requests_to_the_next_one() {
     let cluster = Cluster::three().await;

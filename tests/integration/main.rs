@@ -1,4 +1,5 @@
-//! Tests of the built program: real nodes on loopback addresses, called over HTTP. And tests of the storage on real disks.
+//! Tests of the built program: real nodes on loopback addresses, called over HTTP. The storage layer is tested
+//! by itself, on real disks.
 //!
 //! The first block of modules holds the tools, the second the tests.
 

@@ -1,5 +1,5 @@
-//! The messages between nodes and the commands in the log keep their exact bytes, because nodes of two versions run side by
-//! side during an upgrade.
+//! The messages between nodes and the commands in the log keep their exact bytes, because nodes of two versions run
+//! side by side during an upgrade.
 
 use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse, TransferLeaderRequest, VoteRequest, VoteResponse};
 use quorate::codec;

@@ -1,5 +1,5 @@
-//! The OpenAPI document describes the node that serves it. That every status is documented, [`Caller`] checks for each
-//! request.
+//! The OpenAPI document describes the node that serves it. [`Caller`] checks for each request that the document has its
+//! status.
 
 use std::collections::BTreeSet;
 

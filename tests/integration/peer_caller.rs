@@ -50,7 +50,8 @@ impl Target {
         }
     }
 
-    /// Sends a head that announces `announced` bytes, then `body`. Returns the status, the whole answer, and the time it took.
+    /// Sends a head that announces `announced` bytes, then `body`. Returns the status, the whole answer, and the time
+    /// it took.
     pub async fn ask(&self, path: &str, headers: &Headers, announced: usize, body: &[u8]) -> (u16, String, Duration) {
         let mut stream = TcpStream::connect(&self.address).await.unwrap();
         let authorization =

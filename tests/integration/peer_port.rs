@@ -14,7 +14,8 @@ use crate::peer_caller::{Headers, Target, proof_of};
 const MEMBERS_ONLY: [&str; 6] =
     [path::APPEND, path::VOTE, path::PRE_VOTE, path::TRANSFER, path::FORWARD, path::SNAPSHOT];
 
-/// Checks that a request is rejected by its head alone: it announces far more than any node reads, and sends none of it.
+/// Checks that a request is rejected by its head alone: it announces far more than any node reads, and sends none of
+/// it.
 async fn rejects_by_head(target: &Target, path: &str, headers: &Headers, wanted: u16) {
     const FAR_TOO_MUCH: usize = 1 << 40;
     let (status, text, took) = target.ask(path, headers, FAR_TOO_MUCH, b"").await;

@@ -98,8 +98,8 @@ async fn everything_acknowledged_survives_a_power_cut_during_writes() {
         assert!(found.len() as u64 >= certain, "of {certain} acknowledged entries only {} are left", found.len());
         assert!((0..).zip(&found).all(|(index, found)| *found == entry(1, index)));
         acknowledged.store(found.len() as u64, Ordering::SeqCst);
-        // An fdatasync can return success although the cut came first: a plain loop of write and fdatasync lost its last
-        // record in 4 of 40 such cuts. So only what was acknowledged before the cut counts.
+        // An fdatasync can return success although the cut came first: a plain loop of write and fdatasync lost its
+        // last record in 4 of 40 such cuts. So only what was acknowledged before the cut counts.
         let (root, counted) = (disk.root(), acknowledged.clone());
         let cutter = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(20 + 13 * round));

@@ -1,5 +1,5 @@
-//! Bytes that no HTTP library sends. Each gets exactly one kind of answer, or a closed connection. The node then serves on,
-//! and nothing in it has panicked.
+//! Bytes that no HTTP library sends. Each gets exactly one kind of answer, or a closed connection. The node then serves
+//! on, and nothing in it has panicked.
 
 use serde_json::{Value, json};
 
@@ -71,8 +71,8 @@ async fn malformed_http_is_answered_with_a_bare_status_and_the_connection_is_clo
     is_unharmed(&cluster).await;
 }
 
-/// If a proxy and the node could disagree where a request ends, a second request could hide in the first. In such a case
-/// the node answers at most one request, and then closes the connection.
+/// If a proxy and the node could disagree where a request ends, a second request could hide in the first. In such a
+/// case the node answers at most one request, and then closes the connection.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_request_can_hide_in_the_framing_of_another() {
     let cluster = node().await;

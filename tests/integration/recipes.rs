@@ -1,4 +1,4 @@
-//! The files of `scripts/recipes/`, as they are, against three real nodes that are killed under them.
+//! The recipes in `scripts/recipes/`, unchanged, against real nodes that are killed while the recipes work.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -17,14 +17,14 @@ use crate::harness::{Cluster, Node, eventually};
 
 const TTL: Duration = Duration::from_secs(10);
 
-/// A cluster that commits nothing for longer than this can cost a lease of 10 s its term: some recipes stop their work
-/// 6 s after the last renewal, of which 3.7 s may have passed before the next one is due.
+/// If the cluster commits nothing for longer than this, a lease of 10 s may be lost. Some recipes stop their work 6 s
+/// after the last renewal, and up to 3.7 s of that may have passed when the next renewal is due.
 const EXCUSE: Duration = Duration::from_millis(2_200);
 
-/// How much later than it was printed a line may be read, on a machine that is busy.
+/// On a busy machine a line may be read this much later than it was printed.
 const READ_LATE: Duration = Duration::from_millis(500);
 
-/// The recipes that lead for as long as they can, and the tools that they need.
+/// The recipes that keep their room for as long as they can, and the tools that they need.
 const LEADERS: [(&str, &[&str]); 4] = [
     ("lead.sh", &["bash", "curl", "jq", "setpriv"]),
     ("lead.py", &["python3"]),
@@ -32,7 +32,7 @@ const LEADERS: [(&str, &[&str]); 4] = [
     ("report.service", &[]),
 ];
 
-/// A command that says that it works, and under which term. `lead.py` and `lead.mjs` do so themselves.
+/// A command that prints again and again under which term it works. `lead.py` and `lead.mjs` do so themselves.
 const WORK: &str = r#"while :; do echo "working under term $QUORATE_TERM"; sleep 0.1; done"#;
 
 fn recipe(name: &str) -> PathBuf {
@@ -43,30 +43,30 @@ fn text_of(name: &str) -> String {
     std::fs::read_to_string(recipe(name)).unwrap()
 }
 
-/// Says it past the test harness, which keeps to itself what a test that passes prints.
+/// Prints to stderr directly. The test harness hides what a successful test prints in other ways.
 fn say(text: &str) {
     std::io::stderr().write_all(format!("{text}\n").as_bytes()).unwrap();
 }
 
-/// Whether the tools are there.
+/// Whether all these tools are installed. If not, prints that the recipe is skipped.
 fn are_there(recipe: &str, tools: &[&str]) -> bool {
     let path = std::env::var_os("PATH").unwrap();
     let is_there = |tool: &&&str| std::env::split_paths(&path).any(|folder| folder.join(tool).is_file());
     let missing: Vec<_> = tools.iter().filter(|tool| !is_there(tool)).collect();
     if !missing.is_empty() {
-        say(&format!("SKIPPED: the recipe {recipe} isn't tested, for want of {missing:?}"));
+        say(&format!("SKIPPED: the recipe {recipe} isn't tested, because these tools are missing: {missing:?}"));
     }
     missing.is_empty()
 }
 
-/// What the recipes have in their places on a host, and a test elsewhere.
+/// Stands for a host on which a recipe is installed. Its files are in a temporary folder.
 struct Host {
     folder: tempfile::TempDir,
     urls: String,
 }
 
 impl Host {
-    /// A host with a `/usr/local/bin/report` that is this shell script.
+    /// A host whose `/usr/local/bin/report` is this shell script.
     fn with_report(cluster: &Cluster, script: &str) -> Host {
         let host = Host { folder: tempfile::tempdir().unwrap(), urls: cluster.urls().join(",") };
         std::fs::write(host.report(), format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -78,7 +78,7 @@ impl Host {
         self.folder.path().join("report")
     }
 
-    /// A text of a recipe, with this host's paths in it.
+    /// The text of a recipe, with the paths of this host.
     fn localised(&self, text: &str) -> String {
         text.replace("/usr/local/bin/quorate", env!("CARGO_BIN_EXE_quorate"))
             .replace("/usr/local/bin/report", self.report().to_str().unwrap())
@@ -87,14 +87,14 @@ impl Host {
     fn start(&self, program: impl AsRef<Path>, args: &[&str]) -> Tool {
         let mut command = Command::new(program.as_ref());
         command.args(args).env_clear().env("PATH", std::env::var_os("PATH").unwrap());
-        // The recipes' folder stays as it is.
+        // Otherwise Python would write a cache into the folder of the recipes.
         command.env("PYTHONDONTWRITEBYTECODE", "1");
         command.env("QUORATE_URL", &self.urls).env("TTL", TTL.as_secs().to_string());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Tool::spawn(command)
     }
 
-    /// One candidate of a recipe that leads `room` and works as long as that lasts.
+    /// Starts a candidate of this recipe. It works for as long as it leads `room`.
     fn start_worker(&self, recipe_name: &str, room: &str) -> Tool {
         match recipe_name {
             "lead.sh" => self.start(recipe(recipe_name), &[room, self.report().to_str().unwrap()]),
@@ -113,12 +113,12 @@ fn room_of(recipe: &str) -> String {
     format!("recipe-{}", recipe.replace('.', "-"))
 }
 
-/// The command of the unit.
+/// The command of the systemd unit.
 fn exec_start() -> String {
     text_of("report.service").lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap().to_owned()
 }
 
-/// When the tool worked, and under which term.
+/// The moments at which the tool worked, each with its term.
 fn work(tool: &Tool) -> Vec<(Duration, u64)> {
     let read = |(at, line): (Duration, String)| Some((at, line.split_once("under term ")?.1.parse().ok()?));
     tool.heard().into_iter().filter_map(read).collect()
@@ -128,7 +128,7 @@ async fn works(tool: &Tool) -> u64 {
     eventually("work", || async { work(tool).last().map(|(_, term)| *term) }).await
 }
 
-/// Two candidates for one room by the same recipe: one works, one waits.
+/// Two candidates of one recipe for the same room. The first works, and the second waits.
 struct Pair {
     recipe: &'static str,
     room: String,
@@ -146,8 +146,8 @@ impl Pair {
         Pair { recipe, room, first, second, term }
     }
 
-    /// Waits until it is clear that the first one has lived through what happened at `moment`, or hasn't: then it has
-    /// stopped in time, and the second one leads.
+    /// Waits until the first one has worked for longer than the lease that it had at `moment`, or until it has ended.
+    /// In either case, it must have worked under one term only.
     async fn outlive(&mut self, moment: Duration) {
         let outlived = moment + TTL + Duration::from_secs(1);
         while self.first.is_running() && work(&self.first).last().unwrap().0 < outlived {
@@ -155,10 +155,10 @@ impl Pair {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         let lines = work(&self.first);
-        assert!(lines.iter().all(|(_, term)| *term == self.term), "{}: one term, or none", self.recipe);
+        assert!(lines.iter().all(|(_, term)| *term == self.term), "{}: it worked under another term", self.recipe);
     }
 
-    /// The first one has ended, all by itself, and the second one leads after it.
+    /// Waits until the first one has ended by itself, and checks that the second one leads only after that.
     async fn hand_over(&mut self) {
         assert_eq!(self.first.exit_code().await, 20, "{}: {}", self.recipe, self.first.stderr());
         let next = works(&self.second).await;
@@ -192,7 +192,7 @@ async fn each_recipe_outlives_the_raft_leader_and_stops_in_time_when_no_node_is_
         if !pair.first.is_running() {
             assert!(
                 gap > EXCUSE,
-                "{} lost its term although the cluster was there: {}",
+                "{} lost its term although the cluster was working: {}",
                 pair.recipe,
                 pair.first.stderr()
             );
@@ -202,7 +202,7 @@ async fn each_recipe_outlives_the_raft_leader_and_stops_in_time_when_no_node_is_
             pair.first = std::mem::replace(&mut pair.second, third);
             pair.term = works(&pair.first).await;
         }
-        assert_eq!(work(&pair.second), [], "{}: it waits", pair.recipe);
+        assert_eq!(work(&pair.second), [], "{}: the second one worked while the first one led", pair.recipe);
     }
 
     cluster.nodes.iter_mut().for_each(Node::kill);
@@ -210,7 +210,7 @@ async fn each_recipe_outlives_the_raft_leader_and_stops_in_time_when_no_node_is_
     for pair in &mut pairs {
         assert_eq!(pair.first.exit_code().await, 20, "{}: {}", pair.recipe, pair.first.stderr());
         let last = work(&pair.first).last().unwrap().0;
-        // No renewal was sent later than that, and authority ends at 80 % of the lease.
+        // The last renewal was sent before the nodes were killed, and authority ends at 80 % of the lease.
         assert!(last <= all_killed + TTL * 8 / 10 + READ_LATE, "{}: {:?} after", pair.recipe, last - all_killed);
     }
     cluster.nodes.iter_mut().for_each(Node::start_again);
@@ -221,9 +221,9 @@ async fn each_recipe_outlives_the_raft_leader_and_stops_in_time_when_no_node_is_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_recipe_leaves_a_node_that_refuses_to_renew() {
+async fn each_recipe_leaves_a_node_that_rejects_renewals() {
     let cluster = Cluster::single().await;
-    let refuse =
+    let reject =
         |_: &str, _| Fault::Answer(401, r#"{"error":"No","code":"authentication_failed","request_id":"req_1"}"#);
     let mut host = Host::with_report(&cluster, WORK);
     let (mut proxies, mut tools) = (Vec::new(), Vec::new());
@@ -232,7 +232,7 @@ async fn each_recipe_leaves_a_node_that_refuses_to_renew() {
         host.urls = format!("{},{}", proxy.url, cluster.urls()[0]);
         let tool = host.start_worker(recipe, &room_of(recipe));
         works(&tool).await;
-        proxy.set(refuse);
+        proxy.set(reject);
         proxies.push(proxy);
         tools.push((*recipe, tool));
     }
@@ -243,7 +243,7 @@ async fn each_recipe_leaves_a_node_that_refuses_to_renew() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
-    assert!(proxies.iter().all(|proxy| proxy.requests() > 0), "all have been refused");
+    assert!(proxies.iter().all(|proxy| proxy.requests() > 0), "a recipe sent no renewal to the node that rejects them");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -262,7 +262,7 @@ async fn the_shell_recipe_passes_signals_and_exit_codes_on_and_gives_the_room_up
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_hosts_with_the_crontab_one_runs_the_job_although_the_raft_leader_is_killed() {
+async fn one_of_two_hosts_with_the_crontab_runs_the_job_although_the_raft_leader_is_killed() {
     let mut cluster = Cluster::three().await;
     let host = Host::with_report(&cluster, "echo runs under term $QUORATE_TERM; sleep 3; echo done");
     let crontab = host.localised(&text_of("crontab")).replace("sleep 60", "sleep 1");
@@ -287,7 +287,7 @@ async fn of_two_hosts_with_the_crontab_one_runs_the_job_although_the_raft_leader
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_late_write_of_an_old_leader_is_turned_away_by_the_database() {
+async fn the_database_turns_away_a_late_write_of_an_old_leader() {
     if !are_there("fencing.py", &["python3"]) {
         return;
     }
@@ -301,7 +301,7 @@ async fn a_late_write_of_an_old_leader_is_turned_away_by_the_database() {
     let raft_leader = cluster.raft_leader().await;
     cluster.nodes[raft_leader].kill();
 
-    // Right after a write, so that the pause doesn't keep the database locked.
+    // The old leader is stopped right after a write, because it would keep the database locked during a write.
     let written = work(&old).len();
     eventually("one more write", || async { (work(&old).len() > written).then_some(()) }).await;
     old.signal(Signal::STOP);

@@ -1,4 +1,5 @@
-//! `quorate run`: the command runs while its room is led, and is gone with all that it started before that ends.
+//! `quorate run`: a command runs while its lease is held. The command and all processes that it started are gone before
+//! the lease ends.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +14,7 @@ use crate::client_process::{Tool, command, gone_at, group_is_gone};
 use crate::client_proxy::{Fault, Proxy};
 use crate::harness::{Cluster, eventually};
 
-/// Commands that make it hard to end them.
+/// Commands that are hard to end.
 const STUBBORN: [&str; 4] = [
     "sleep 1000",
     "trap '' TERM; while :; do sleep 0.1; done",
@@ -21,8 +22,8 @@ const STUBBORN: [&str; 4] = [
     "trap '' TERM INT HUP; (sh -c 'while :; do sleep 0.05; done' &) ; kill -STOP $$; sleep 1000",
 ];
 
-/// How long a lease goes on after the authority that it gives, for machines that are busy: the promise is that the group
-/// has gone before the lease has.
+/// How much longer the lease lasts than the authority. The promise is that the group is gone before the lease ends, so
+/// a busy machine has this much time to end it.
 const TO_SPARE: Duration = Duration::from_secs(1);
 
 fn run<'a>(room: &'a str, options: &[&'a str], command: &[&'a str]) -> Vec<&'a str> {
@@ -96,7 +97,7 @@ async fn the_whole_group_goes_in_time_with_a_parent_that_is_stopped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_whole_group_goes_with_a_guardian_that_is_killed_and_the_room_after_it() {
+async fn the_whole_group_goes_with_a_guardian_that_is_killed_and_then_the_room_is_given_up() {
     let cluster = Cluster::single().await;
     for (count, (mut tool, group)) in stubborn_runs(&cluster, "guardian", 1).await.into_iter().enumerate() {
         kill_process(parent_of(group), Signal::KILL).unwrap();
@@ -117,7 +118,7 @@ async fn a_guardian_that_is_stopped_does_not_keep_the_group_alive_after_a_loss()
         let lease_ends = tool.authority_ends() + TO_SPARE;
         assert!(gone <= lease_ends, "late by {:?}", gone - lease_ends);
         assert_eq!(tool.exit_code().await, 20, "{}", tool.stderr());
-        assert!(tool.seen("released").is_none(), "what is lost can't be given up: {}", tool.stderr());
+        assert!(tool.seen("released").is_none(), "a lost lease can't be resigned: {}", tool.stderr());
     }
 }
 
@@ -172,13 +173,13 @@ async fn signals_are_passed_on_and_the_room_is_kept_until_the_command_has_ended(
     eventually("a signal is passed on", || async { tool.stdout().contains("usr1").then_some(()) }).await;
     let group = tool.group().await;
     tool.signal(Signal::TERM);
-    let mut was_held = 0;
+    let mut times_occupied = 0;
     while !group_is_gone(group) {
         if !is_vacant(&cluster, "run-signals").await && !group_is_gone(group) {
-            was_held += 1;
+            times_occupied += 1;
         }
     }
-    assert!(was_held > 10, "the room is kept while the command drains");
+    assert!(times_occupied > 10, "the room is kept while the command drains");
     assert_eq!(tool.exit_code().await, 5, "{}", tool.stderr());
     assert!(tool.stdout().contains("drained"));
     assert!(is_vacant(&cluster, "run-signals").await);
@@ -188,7 +189,7 @@ async fn signals_are_passed_on_and_the_room_is_kept_until_the_command_has_ended(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_that_ignores_a_signal_is_ended_by_force_when_its_time_is_over() {
     let cluster = Cluster::single().await;
-    // It says when it has got as far as ignoring the signal.
+    // The script prints `deaf` once it ignores the signal.
     let deaf = "trap '' TERM; echo deaf; while :; do sleep 0.1; done";
     let args = run("run-stubborn", &["--kill-after", "500ms"], &["sh", "-c", deaf]);
     let mut tool = Tool::start(&cluster.urls(), &args);
@@ -202,7 +203,7 @@ async fn a_command_that_ignores_a_signal_is_ended_by_force_when_its_time_is_over
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_command_knows_what_it_leads_and_reads_what_it_is_given() {
+async fn the_command_gets_its_lease_in_the_environment_and_the_state_file_and_can_read_stdin() {
     let cluster = Cluster::single().await;
     let script = "cat; env | grep ^QUORATE_ | grep -v URL | sort; cat $QUORATE_STATE_FILE; \
                   ls -ld $(dirname $QUORATE_STATE_FILE); sleep 2.2; cat $QUORATE_STATE_FILE";
@@ -223,18 +224,18 @@ async fn the_command_knows_what_it_leads_and_reads_what_it_is_given() {
     assert_eq!(value("ROOM"), "run-environment");
     assert_eq!(value("CANDIDATE"), "worker-a");
     assert!(value("EXPIRES_AT").ends_with('Z'));
-    assert!(!text.contains("TOKEN"), "the token isn't passed: {text}");
+    assert!(!text.contains("TOKEN"), "the command must not get the token: {text}");
     let states: Vec<Value> = lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let [first, second] = states.as_slice() else { panic!("{text}") };
     assert_eq!(first["term"].to_string(), value("TERM"));
     assert_eq!((&first["renewals"], &second["renewals"]), (&json!(0), &json!(1)), "{text}");
     assert!(first["authority_ends_continuous_ms"].as_u64() < second["authority_ends_continuous_ms"].as_u64());
     assert!(text.contains("\ndrwx------ "), "{text}");
-    assert!(!std::path::Path::new(value("STATE_FILE")).exists(), "it is removed");
+    assert!(!std::path::Path::new(value("STATE_FILE")).exists(), "the state file is removed at the end");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_does_not_want_to_wait_gets_a_code_of_its_own() {
+async fn a_run_that_does_not_get_the_room_in_time_has_an_exit_code_for_the_reason() {
     let cluster = Cluster::single().await;
     Caller::of(&cluster.nodes[0]).await.win("run-taken", "somebody-else", 60).await;
     for (options, code) in [(vec!["--no-wait"], 10), (vec!["--wait", "300ms"], 11)] {
@@ -253,7 +254,7 @@ async fn who_does_not_want_to_wait_gets_a_code_of_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_command_leaves_behind_in_its_group_is_ended_before_the_room_is_given_up() {
+async fn processes_that_a_command_leaves_in_its_group_are_ended_before_the_run_ends() {
     let cluster = Cluster::single().await;
     let script = "(trap '' TERM; while :; do sleep 0.05; done) & echo started; exit 3";
     let mut tool =
@@ -275,7 +276,7 @@ async fn runs_that_wait_for_each_other_take_turns_without_delay() {
     for tool in &mut tools {
         assert_eq!(tool.exit_code().await, 0, "{}", tool.stderr());
     }
-    // 8 times a start of three processes, on two cores that others use as well.
+    // Each of the 8 turns starts three processes, on two cores that other tests use as well.
     assert!(started.elapsed() < Duration::from_secs(6), "{:?}", started.elapsed());
     let journal = std::fs::read_to_string(journal).unwrap();
     assert_eq!(journal, "begin\nend\n".repeat(8), "never two at once");

@@ -1,5 +1,5 @@
-//! Damage of the log files. A start either finds everything that was acknowledged, or reports the damage. It never silently
-//! finds less.
+//! Damage of the log files. A start either finds everything that was acknowledged, or reports the damage. It never
+//! silently finds less.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Damage of the database, the snapshots and the identity. A damaged database is rebuilt, and a damaged snapshot is skipped.
-//! A damaged identity is never replaced.
+//! Damage of the database, the snapshots and the identity. A damaged database is rebuilt, and a damaged snapshot is
+//! skipped. A damaged identity is never replaced.
 
 use std::fs;
 use std::path::Path;

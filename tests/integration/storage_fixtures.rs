@@ -105,7 +105,7 @@ pub fn write_snapshot(snapshots: &SnapshotStore, leases: u64, applied: LogId) ->
     snapshots.write(None, &snapshot_meta(applied), counters, leases.into_iter()).unwrap()
 }
 
-/// Copies a data directory, except for the space that is kept back in it.
+/// Copies a data directory without its `reserve` file, which only keeps disk space back.
 pub fn copy_tree(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
@@ -126,7 +126,7 @@ pub fn change(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     fs::write(path, bytes).unwrap();
 }
 
-/// Skips every flush. All flushes of files except the log's fail as soon as `fails` is set.
+/// A disk that skips every flush. Once `fails` is set, each `sync_file` fails. The log is not flushed by `sync_file`.
 #[derive(Debug, Default)]
 pub struct UnflushedDisk {
     pub fails: AtomicBool,

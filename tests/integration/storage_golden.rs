@@ -1,7 +1,7 @@
 //! Golden files: bytes that an earlier version wrote. Today's code must read them, and must write the same bytes.
 //!
-//! With `QUORATE_WRITE_GOLDEN=1` a missing golden file is written. If the bytes must change, that is a new format: it gets
-//! a golden file with a new name, and the old one must still be read.
+//! With `QUORATE_WRITE_GOLDEN=1` a missing golden file is written. Changed bytes are a new format. It gets a golden
+//! file with a new name, and the old file must still be read.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use crate::storage_fixtures::{
     append, config, entry, lease, log_id, membership, open, read_all, state, write_snapshot,
 };
 
-/// Random bytes that are always the same, so that the node id is.
+/// Gives fixed bytes instead of random ones, so that the node id is always the same.
 struct Fixed;
 
 impl Random for Fixed {

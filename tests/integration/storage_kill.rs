@@ -1,5 +1,5 @@
-//! A process that writes is killed at a random moment. The next start must find everything that was acknowledged, and must
-//! not mistake unfinished writes for damage.
+//! A process that writes is killed at a random moment. The next start must find everything that was acknowledged, and
+//! must not mistake unfinished writes for damage.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};

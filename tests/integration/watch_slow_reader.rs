@@ -20,8 +20,8 @@ fn memory_kib(node: &Node) -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// A number of the largest events that is a little more than the buffers of a connection and of the node hold. It must not
-/// be much more: if sending takes too long, the node ends the stream before the reader goes on.
+/// A number of the largest events that is a little more than the buffers of a connection and of the node hold. It must
+/// not be much more: if sending takes too long, the node ends the stream before the reader goes on.
 fn changes_that_fill_the_buffers() -> usize {
     let buffers = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_wmem").unwrap();
     let largest: usize = buffers.split_whitespace().last().unwrap().parse().unwrap();
@@ -41,8 +41,9 @@ const SEGMENT_BYTES: u32 = 536;
 
 /// Opens a stream with small buffers, and reads only the status.
 ///
-/// The segments are small too. The kernel counts a connection as stuck until the next segment fits into the window of the
-/// reader. The usual loopback segments of 64 KiB never fit, so the node would end the stream although the reader reads.
+/// The segments are small too. The kernel counts a connection as stuck until the next segment fits into the window of
+/// the reader. The usual loopback segments of 64 KiB never fit, so the node would end the stream although the reader
+/// reads.
 async fn open_and_pause(node: &Node, room: &str, client: &str) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(RECEIVE_BUFFER_BYTES).unwrap();
@@ -76,8 +77,8 @@ async fn the_stream_of_a_reader_that_falls_behind_ends_without_skipping_an_event
         let body = json!({"leader_token": held.token, "metadata": metadata});
         assert_eq!(client.post(&format!("/elections/{room}/renew"), body).await.status, 200);
         count += 1;
-        // On a slow machine this takes longer than 15 s, and then the node closes a connection that nobody reads from. So
-        // the first reader reads a little now and then, and more events have to fill its buffer again.
+        // On a slow machine this takes longer than 15 s, and then the node closes a connection that nobody reads from.
+        // So the first reader reads a little now and then, and more events have to fill its buffer again.
         if sipped_at.elapsed() > Duration::from_secs(3) {
             let mut buffer = [0; SIP_BYTES];
             let taken = paused.try_read(&mut buffer).unwrap_or(0);

@@ -1,10 +1,10 @@
 //! Log time never runs faster than real time, whatever happens to raft leaders and clocks.
 //!
-//! A schedule has a few hundred random events among three nodes (`cluster`). The parts under test, `Rooms` and `LeaseClock`,
-//! are real. Raft, clocks and network are a model. `watch` compares each committed entry with real time.
+//! A schedule has a few hundred random events among three nodes (`cluster`). The parts under test, `Rooms` and
+//! `LeaseClock`, are real. Raft, clocks and network are a model. `watch` compares each committed entry with real time.
 //!
-//! The same schedules run with broken copies of the rule (`rules`), and must catch each of them. Otherwise they would prove
-//! nothing about the real rule.
+//! The same schedules run with broken copies of the rule (`rules`), and must catch each of them. Otherwise they would
+//! prove nothing about the real rule.
 
 mod cluster;
 mod rules;
@@ -123,8 +123,8 @@ fn holder_clocks_that_are_worse_than_the_guard_allows_are_caught() {
     assert!(overlaps > 0);
 }
 
-/// Each broken rule is an edited copy of the real rule. If the unedited copy differed from the real rule, the failures of
-/// the edited ones would show nothing.
+/// Each broken rule is an edited copy of the real rule. If the unedited copy differed from the real rule, the failures
+/// of the edited ones would show nothing.
 #[test]
 fn the_unedited_copy_behaves_like_the_real_rule() {
     for seed in 0..200 {

@@ -1,4 +1,5 @@
-//! Promises that must hold for every sequence of events, tested on random sequences: the rules of the rooms, and log time.
+//! Promises that must hold for every sequence of events, tested on random sequences: the rules of the rooms, and log
+//! time.
 
 #![allow(
     clippy::disallowed_methods,

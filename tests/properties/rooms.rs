@@ -1,8 +1,8 @@
 //! The rules of the rooms, on random sequences of commands.
 //!
-//! A sequence is planned in words, for example "renew room 1 with its secret, 1 ms before its deadline". Each plan becomes a
-//! command that fits the state at that point, so the interesting moments come often. In a second kind of sequence every
-//! number is arbitrary, over its whole range.
+//! A sequence is planned in words, for example "renew room 1 with its secret, 1 ms before its deadline". Each plan
+//! becomes a command that fits the state at that point, so the interesting moments come often. In a second kind of
+//! sequence every number is arbitrary, over its whole range.
 
 mod plan;
 
@@ -117,7 +117,7 @@ fn check(step: &Step) -> Result<(), TestCaseError> {
 /// Checks what must be true of every command for this one room.
 fn check_room(step: &Step, room: &RoomId) -> Result<(), TestCaseError> {
     let Step { command, before, effect, after } = step;
-    let kinds: Vec<_> = effect.events.iter().filter(|c| c.room == *room).map(|c| c.kind).collect();
+    let kinds: Vec<_> = effect.events.iter().filter(|event| event.room == *room).map(|event| event.kind).collect();
     let is_concerned = room_of(command).is_none_or(|concerned| concerned == room);
     let (old, new) = (before.lease(room), after.lease(room));
     match (old, new) {
@@ -155,7 +155,7 @@ fn check_room(step: &Step, room: &RoomId) -> Result<(), TestCaseError> {
                 "a room has one holder until the deadline"
             );
             let is_campaign = matches!(command, Command::Campaign { .. });
-            prop_assert!(is_campaign, "only a campaign grants");
+            prop_assert!(is_campaign, "only a campaign grants a room");
             prop_assert!(
                 new.fencing_token.0 > before.counters().last_fencing_token,
                 "a token is higher than that of every earlier grant"
@@ -294,8 +294,8 @@ fn the_planned_sequences_reach_every_kind_of_outcome_and_event() {
                 _ => outcome.split(['(', ' ']).next().unwrap(),
             };
             *seen.entry(outcome.to_owned()).or_default() += 1;
-            for change in &step.effect.events {
-                *seen.entry(format!("{:?} (change)", change.kind)).or_default() += 1;
+            for event in &step.effect.events {
+                *seen.entry(format!("{:?} (event)", event.kind)).or_default() += 1;
             }
         }
     }
@@ -310,7 +310,7 @@ fn the_planned_sequences_reach_every_kind_of_outcome_and_event() {
         "Refused(NotHolder)",
         "Refused(CapacityReached)",
         "Refused(StaleStamp)",
-        "Expired (change)",
+        "Expired (event)",
     ] {
         assert!(seen.get(kind).is_some_and(|count| *count >= 20), "{kind} is too rare: {seen:?}");
     }

@@ -47,7 +47,7 @@ impl SimulatedDisk {
     }
 
     /// From now on each flush of the log takes this long.
-    pub fn stall(&self, duration_ms: u64) {
+    pub fn set_stall(&self, duration_ms: u64) {
         self.stall_ms.store(duration_ms, Ordering::Relaxed);
     }
 

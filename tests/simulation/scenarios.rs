@@ -1,4 +1,4 @@
-//! The sequence of events that once showed a bug, for each such bug, so that the bug does not come back.
+//! Sequences of events that once showed a bug. They are played again, so that these bugs do not come back.
 //!
 //! In every scenario three nodes serve the usual clients for 2 s before the first event. A node is named by its place:
 //! 0, 1 or 2. The seeds were chosen so that the events meet the right node at the right moment.

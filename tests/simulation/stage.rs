@@ -32,7 +32,7 @@ const LOOK_EVERY: Moment = 10 * MILLI;
 const SAMPLE_EVERY: Moment = 200 * MILLI;
 
 /// A fault that lasts at this moment, and when it is undone.
-struct Doing {
+struct ActiveFault {
     until: Moment,
     event: Event,
 }
@@ -45,7 +45,7 @@ pub struct Stage {
     plan: Plan,
     world: Arc<World>,
     /// The faults that last at this moment.
-    doing: Vec<Doing>,
+    active_faults: Vec<ActiveFault>,
     /// When a process that has ended is started again.
     revive_at: [Option<Moment>; 3],
     /// The nodes whose disk fails, or has failed since their process was started.
@@ -53,7 +53,7 @@ pub struct Stage {
     pub invariants: Invariants,
     /// How many faults of each kind were injected.
     pub faults: BTreeMap<&'static str, usize>,
-    /// What went wrong beside broken promises.
+    /// Everything that went wrong, except for broken promises.
     pub trouble: Vec<String>,
     /// Whether the clients have ended.
     finished: bool,
@@ -67,7 +67,7 @@ impl Stage {
             random,
             plan,
             world,
-            doing: Vec::new(),
+            active_faults: Vec::new(),
             revive_at: [None; 3],
             failing: [false; 3],
             invariants: Invariants::default(),
@@ -161,9 +161,9 @@ impl Stage {
             faults.push(Fault { name, from, undone: from + lasts, healed: None, without_quorum: Vec::new(), cut });
             self.begin(&event);
             events.push(event.clone());
-            self.doing.push(Doing { until: from + lasts, event });
+            self.active_faults.push(ActiveFault { until: from + lasts, event });
         }
-        self.go_on_until(60 * SECOND, |stage| stage.doing.is_empty());
+        self.go_on_until(60 * SECOND, |stage| stage.active_faults.is_empty());
         let healed = self.go_on_until(REST_MAX, Stage::is_healthy).then(|| self.now());
         if healed.is_none() {
             let state: Vec<String> = self.machines.iter().map(|machine| machine.describe()).collect();
@@ -226,7 +226,7 @@ impl Stage {
                 }
                 self.others(*place).iter().for_each(|other| self.sim.hold(host(*place), host(*other)));
             }
-            Event::Stall { place, flush } => self.machines[*place].disk.stall(flush / MILLI),
+            Event::Stall { place, flush } => self.machines[*place].disk.set_stall(flush / MILLI),
             Event::FailingDisk { place } => {
                 self.failing[*place] = true;
                 self.machines[*place].disk.set_failing(true);
@@ -259,7 +259,7 @@ impl Stage {
                 }
                 self.others(*place).iter().for_each(|other| self.sim.release(host(*place), host(*other)));
             }
-            Event::Stall { place, .. } => self.machines[*place].disk.stall(0),
+            Event::Stall { place, .. } => self.machines[*place].disk.set_stall(0),
             Event::FailingDisk { place } => self.machines[*place].disk.set_failing(false),
         }
     }
@@ -269,7 +269,7 @@ impl Stage {
         if self.revive_at[place].is_none() {
             self.machines[place].let_go();
             self.sim.crash(host(place));
-            // It may have ended by itself at the last moment. That doesn't count any more.
+            // If the process ended by itself just before, that end must not count as well.
             self.machines[place].take_end();
         }
         self.revive_at[place] = revive_at.max(self.revive_at[place]);
@@ -296,10 +296,10 @@ impl Stage {
     fn step(&mut self) {
         self.finished = self.sim.step().expect("neither nodes nor clients end with an error");
         let now = self.now();
-        let (due, doing): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.doing).into_iter().partition(|doing| doing.until <= now);
-        self.doing = doing;
-        due.iter().for_each(|doing| self.undo(&doing.event));
+        let (due, active): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.active_faults).into_iter().partition(|fault| fault.until <= now);
+        self.active_faults = active;
+        due.iter().for_each(|fault| self.undo(&fault.event));
         for place in 0..3 {
             self.notice_an_end(place, now);
             self.revive(place, now);
@@ -322,8 +322,8 @@ impl Stage {
     fn revive(&mut self, place: usize, now: Moment) {
         if self.revive_at[place].is_some_and(|at| at <= now) {
             self.revive_at[place] = None;
-            // A failure of the disk that is over by now has only hit the process before.
-            self.failing[place] = self.doing.iter().any(|doing| doing.event == Event::FailingDisk { place });
+            // A disk failure that is over by now hit only the earlier process.
+            self.failing[place] = self.active_faults.iter().any(|fault| fault.event == Event::FailingDisk { place });
             self.sim.bounce(host(place));
         }
     }

@@ -8,8 +8,8 @@
 //!
 //! An unknown outcome stays open for ever. It may explain a later answer, and never contradicts one.
 //!
-//! Not checked are the content of the raft log itself (the state digests stand for it), metadata, and anything but the
-//! terms in answers to `consistency=local` reads.
+//! The checker does not check the content of the raft log (the state digests stand for it), and it does not check
+//! metadata. Of answers to `consistency=local` reads it checks only the holders and terms.
 
 mod answers;
 mod calm;

@@ -57,8 +57,8 @@ pub enum Seen {
 pub enum Answer {
     /// A complete response with status 200.
     Ok(Seen),
-    /// Nothing was done, and nothing will be: a documented failure (400, 401, 403, 409, 429 or `unavailable`), or no
-    /// connection.
+    /// Nothing was done, and nothing will be: a documented failure (400, 401, 403, 404, 409, 429 or `unavailable`), or
+    /// no connection.
     NothingDone,
     /// `lease_not_current`: nothing was done, because the lease is over.
     NotHolder,

@@ -9,8 +9,8 @@ use crate::cli::values;
 use crate::domain::LeaseDuration;
 
 const MORE_HELP: &str = "\
-Runs each operation once with each number of connections, and prints one row for each run. If there
-are several URLs, the connections are spread over them.
+Runs each operation once with each number of connections, and prints one row for each run. If --url
+names several nodes, the connections are spread over them.
 
 The benchmark uses new rooms only, and doesn't touch existing ones. After each run it gives the
 rooms up, or lets their leases expire.
@@ -35,7 +35,7 @@ pub struct BenchArgs {
     #[command(flatten)]
     pub nodes: UrlArgs,
 
-    /// Numbers of connections, separated by commas: each from 1 to 1024, for a run of its own
+    /// Numbers of connections, separated by commas: each from 1 to 1024. Each number gets its own run
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,16,64",
           value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub connections: Vec<u16>,
@@ -57,8 +57,8 @@ pub struct BenchArgs {
     pub output: Output,
 }
 
-/// The rooms of a run are held by leases of the longest duration, which nobody renews. A run must end before them, with
-/// a minute to spare for its preparation.
+/// The rooms of a run are held by leases of the longest duration, which are not renewed. A run must end before its
+/// leases do, with a minute to spare for its preparation.
 const DURATION_MAX: Duration = Duration::from_secs(LeaseDuration::SECONDS_MAX as u64 - 60);
 
 /// Reads the value of `--duration`.

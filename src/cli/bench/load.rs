@@ -37,7 +37,7 @@ pub struct Load {
     urls: Vec<String>,
     duration: Duration,
     rooms: usize,
-    /// The rooms of this benchmark begin with it, so they are different from all others.
+    /// The names of this benchmark's rooms begin with it, so they differ from all other names.
     prefix: String,
     /// For preparation and cleaning up. Each measured connection has a client of its own.
     client: Client,
@@ -88,7 +88,7 @@ impl Load {
             let request = campaign(&self.client, &url, "bench-holder", HELD_TTL_SECONDS);
             match send(request).await {
                 Ok(Answer { leader_token: Some(token), .. }) => return Ok(HeldRoom { url, token }),
-                Ok(_) => return Err(anyhow!("the new room {url} is already held")),
+                Ok(_) => return Err(anyhow!("somebody else leads the new room {url}; run the benchmark again")),
                 Err(failed) if failed.is_temporary && Instant::now() + failed.pause() < give_up_at => {
                     tokio::time::sleep(failed.pause()).await;
                 }
@@ -133,7 +133,7 @@ struct HeldRoom {
     token: String,
 }
 
-/// A connection, and what it does.
+/// A connection, and the operation that it repeats.
 struct Worker {
     op: Op,
     client: Client,

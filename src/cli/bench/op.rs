@@ -5,13 +5,13 @@ use clap::ValueEnum;
 /// What a connection does again and again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Op {
-    /// Win a new room each time. Its lease is short, and left to expire
+    /// Win a new room each time. Its lease is short, and expires by itself
     Campaign,
-    /// Renew a lease. Each connection has one
+    /// Renew a lease. Each connection has its own
     Renew,
     /// Campaign for a room that somebody else leads
     Lose,
-    /// Ask who leads a room
+    /// Read who leads a room
     Status,
 }
 

@@ -103,7 +103,7 @@ impl Report {
         row
     }
 
-    /// Warnings about numbers that don't show what they seem to.
+    /// Warnings about numbers that are easily misunderstood.
     pub fn notes(&self) -> Vec<String> {
         let limited: u64 = self.runs.iter().filter_map(|run| run.sample.errors.get("rate_limited")).sum();
         let mut notes = Vec::new();

@@ -76,8 +76,8 @@ async fn every_operation_is_measured_on_all_urls() {
     let load = Load::new(urls.clone(), Duration::from_millis(50), 3).unwrap();
     let mut report = Report::new(urls, Duration::from_millis(50));
     for op in [Op::Renew, Op::Lose, Op::Status, Op::Campaign] {
-        // The benchmark gives held rooms up after each run. `Op::Campaign` is the last one, because its rooms are left to
-        // expire.
+        // The benchmark gives held rooms up after each run. `Op::Campaign` is the last one, because its rooms expire by
+        // themselves, and this node has no clock.
         assert!(node.held.lock().unwrap().is_empty());
         report.add(op.name(), 4, load.run(op, 4).await.unwrap());
     }

@@ -12,18 +12,18 @@ Prints one line on stdout for each event:
   waiting    somebody else leads, or no node can decide now
   leader     this process leads
   renewed    the lease was renewed
-  failover   another node answers than before
+  failover   a different node answers now
   released   the room was given up
   lost       the leadership is lost
-  uncertain  no renewal got through in time, so the leadership may be lost
-  error      a request failed; reason_code says how
+  uncertain  no renewal succeeded in time, so the leadership may be lost
+  error      a request failed; reason_code says why
 
 While this process leads, each event says in authority_remaining_ms how long acting is still
 allowed. A program that acts for this leader must stop when that time is over, unless a later event
-allows more. After released, lost, uncertain or error it must stop at once. A lost leadership is not
-taken again: the process exits with code 20.
+allows more. After released, lost, uncertain or error it must stop at once. After a loss, the process
+doesn't campaign again: it exits with code 20.
 
-With --listen, other programs on this machine can ask with a GET request:
+With --listen, other programs on this machine can ask who leads, with a GET request:
   /           the name of the leader; 404 if the room is vacant, 503 if the leader is unknown
   /is-leader  200 if this process leads, otherwise 409
   /status     both, and the time that is left, as JSON
@@ -38,7 +38,7 @@ Exit codes:
   70   internal error
   77   not allowed by the cluster
   129, 130, 131, 143
-       the signal HUP, INT, QUIT or TERM ended the process; the room was given up
+       the signal HUP, INT, QUIT or TERM ended the process; if it led, it gave the room up
 
 Example:
   quorate hold nightly-report --candidate worker-a --listen 127.0.0.1:4040 &

@@ -22,7 +22,7 @@ pub fn run(args: &HoldArgs) -> Result<Exit, Failure> {
 async fn hold(args: &HoldArgs) -> Result<Exit, Failure> {
     let mut signals = Signals::listen()?;
     let target = Target::new(&args.connect, &args.room)?;
-    let output = Output::or_as_fits_stdout(args.output);
+    let output = Output::for_events(args.output);
     let candidate = &args.lead.candidate.candidate;
     let emitter = Arc::new(Emitter::on_stdout(output, &args.room, candidate));
     let sidecar = Sidecar::new(&args.room, candidate);
@@ -61,7 +61,7 @@ async fn keep(leadership: Leadership, emitter: Arc<Emitter>, signals: &mut Signa
         tokio::select! {
             biased;
             number = signals.end() => break Exit::Signal(number),
-            // It can't fail, because the sender lives as long as the leadership.
+            // This can't fail, because the sender lives as long as the leadership.
             _ = state.changed() => {}
         }
     };

@@ -1,7 +1,7 @@
 //! The sidecar: says who leads, to programs on this machine that can do no more than an HTTP GET.
 //!
-//! Each answer is computed from a deadline at the moment of the request. Once that deadline has passed without news, the
-//! leader is unknown. Older leader-elector sidecars kept on naming a leader that was long gone.
+//! Each answer is computed from a deadline at the moment of the request. If that deadline has passed without news, the
+//! leader is unknown. Older leader-elector sidecars went on to name a leader that had failed long before.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -32,12 +32,12 @@ struct Known {
     candidate: String,
     /// Present once this process has led.
     own: Option<Observer>,
-    /// The leader that a node named last, or none if the room was vacant; and how long that is true.
+    /// The leader that a node named last, or none if the room was vacant. It counts until the deadline.
     seen: Option<(Option<Leader>, Deadline)>,
 }
 
 /// The leader at this moment.
-enum View {
+enum LeaderNow {
     Own { term: u64, remaining: Duration },
     Other { leader: Leader, remaining: Duration },
     Vacant,
@@ -51,7 +51,7 @@ impl Sidecar {
         Sidecar(Arc::new(Mutex::new(Known { room, candidate, own: None, seen: None })))
     }
 
-    /// Says that this process leads from now on.
+    /// Records that this process leads from now on.
     pub fn leads(&self, own: Observer) {
         self.known().own = Some(own);
     }
@@ -77,22 +77,22 @@ impl Sidecar {
         self.0.lock()
     }
 
-    fn view(&self) -> View {
+    fn leader_now(&self) -> LeaderNow {
         let known = self.known();
         if let Some(own) = &known.own {
             let remaining = own.remaining();
             if !remaining.is_zero() {
-                return View::Own { term: own.term().0, remaining };
+                return LeaderNow::Own { term: own.term().0, remaining };
             }
         }
-        let Some((leader, until)) = &known.seen else { return View::Unknown };
+        let Some((leader, until)) = &known.seen else { return LeaderNow::Unknown };
         let remaining = until.remaining(SystemHolderClock.now());
         match leader {
-            _ if remaining.is_zero() => View::Unknown,
-            None => View::Vacant,
-            // After its authority has ended, the lease of this process may last a little longer. In that time nobody acts.
-            Some(leader) if known.own.as_ref().is_some_and(|own| own.term() == leader.term) => View::Unknown,
-            Some(leader) => View::Other { leader: leader.clone(), remaining },
+            _ if remaining.is_zero() => LeaderNow::Unknown,
+            None => LeaderNow::Vacant,
+            // The lease of this process may last a little longer than its authority. In that time nobody acts.
+            Some(leader) if known.own.as_ref().is_some_and(|own| own.term() == leader.term) => LeaderNow::Unknown,
+            Some(leader) => LeaderNow::Other { leader: leader.clone(), remaining },
         }
     }
 }
@@ -106,32 +106,34 @@ async fn watch(sidecar: Sidecar, election: Election) {
 }
 
 async fn leader_name(State(sidecar): State<Sidecar>) -> Response {
-    match sidecar.view() {
-        View::Own { .. } => text(StatusCode::OK, &sidecar.known().candidate),
-        View::Other { leader, .. } => text(StatusCode::OK, leader.candidate_id.as_str()),
-        View::Vacant => text(StatusCode::NOT_FOUND, "vacant"),
-        View::Unknown => text(StatusCode::SERVICE_UNAVAILABLE, "unknown"),
+    match sidecar.leader_now() {
+        LeaderNow::Own { .. } => text(StatusCode::OK, &sidecar.known().candidate),
+        LeaderNow::Other { leader, .. } => text(StatusCode::OK, leader.candidate_id.as_str()),
+        LeaderNow::Vacant => text(StatusCode::NOT_FOUND, "vacant"),
+        LeaderNow::Unknown => text(StatusCode::SERVICE_UNAVAILABLE, "unknown"),
     }
 }
 
 async fn is_leader(State(sidecar): State<Sidecar>) -> Response {
-    match sidecar.view() {
-        View::Own { .. } => text(StatusCode::OK, "true"),
+    match sidecar.leader_now() {
+        LeaderNow::Own { .. } => text(StatusCode::OK, "true"),
         _ => text(StatusCode::CONFLICT, "false"),
     }
 }
 
 async fn status(State(sidecar): State<Sidecar>) -> Response {
-    let view = sidecar.view();
+    let leader_now = sidecar.leader_now();
     let (room, candidate) = {
         let known = sidecar.known();
         (known.room.clone(), known.candidate.clone())
     };
-    let (status, leader, term, remaining) = match view {
-        View::Own { term, remaining } => ("leader", json!(candidate), json!(term), remaining),
-        View::Other { leader, remaining } => ("follower", json!(leader.candidate_id), json!(leader.term), remaining),
-        View::Vacant => ("vacant", Value::Null, Value::Null, Duration::ZERO),
-        View::Unknown => ("unknown", Value::Null, Value::Null, Duration::ZERO),
+    let (status, leader, term, remaining) = match leader_now {
+        LeaderNow::Own { term, remaining } => ("leader", json!(candidate), json!(term), remaining),
+        LeaderNow::Other { leader, remaining } => {
+            ("follower", json!(leader.candidate_id), json!(leader.term), remaining)
+        }
+        LeaderNow::Vacant => ("vacant", Value::Null, Value::Null, Duration::ZERO),
+        LeaderNow::Unknown => ("unknown", Value::Null, Value::Null, Duration::ZERO),
     };
     let body = json!({
         "election_id": room, "candidate_id": candidate, "is_leader": status == "leader", "status": status,

@@ -34,14 +34,15 @@ that has left the group, as daemons do with setsid, is not ended.
 Exit codes:
   10   somebody else leads the room (--no-wait)
   11   the room was not won within --wait
-  20   the leadership is lost, or may be lost; the command was ended before
+  20   the leadership is lost, or may be lost; the command was ended
   64   wrong command line
   69   no node was reached, or none can decide now
   70   internal error
   77   not allowed by the cluster
   126  the command can't be executed
   127  the command doesn't exist
-  Any other code is the command's own, or 128 plus the number of the signal that ended it.
+  Any other code is the command's own, or 128 plus the number of a signal: the one that ended the
+  command, or the one that ended the wait for the room.
 
 Example:
   quorate run nightly-report --no-wait -- ./report --to /srv/reports";

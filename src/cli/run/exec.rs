@@ -1,4 +1,4 @@
-//! The hidden `quorate exec`: ties its own life to the guardian's, and then becomes the command.
+//! The hidden `quorate exec`: makes the kernel kill it when the guardian ends, and then becomes the command.
 
 use std::ffi::OsString;
 use std::io::Write;

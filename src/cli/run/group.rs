@@ -24,7 +24,7 @@ impl Group {
         Group { id, kill_after, deadline: None, kill_at: None }
     }
 
-    /// Does what `quorate run` says.
+    /// Carries out an order of `quorate run`.
     pub fn obey(&mut self, order: &Order) {
         match order {
             // A late renewal doesn't save a group that was told to end.
@@ -55,8 +55,7 @@ impl Group {
         self.signal(Signal::KILL);
     }
 
-    /// Ends the group when its time has come. Returns true once: when the group is told to end because its deadline is
-    /// near.
+    /// Ends the group in time. Returns true once, when it tells the group to end because the deadline is near.
     pub fn keep_time(&mut self) -> bool {
         let now = SystemHolderClock.now();
         let remaining = self.deadline.map(|deadline| deadline.remaining(now));
@@ -74,7 +73,7 @@ impl Group {
     }
 
     fn signal(&self, signal: Signal) {
-        // It fails only if no process is left.
+        // This fails only if no process is left.
         let _ = kill_process_group(self.id, signal);
     }
 }

@@ -1,9 +1,9 @@
 //! The process between `quorate run` and its command: it ends the command's whole process group in time.
 //!
 //! The guardian outlives `quorate run`. If that process is killed, the sockets between the two are closed, and the
-//! guardian ends the group. If it is stopped, the deadline passes, with the same result. If the guardian itself is
-//! killed, the kernel kills the command (`PR_SET_PDEATHSIG`). That signal is tied to the thread that started the
-//! command, so the guardian has only one thread.
+//! guardian ends the group. If `quorate run` is stopped, the deadline passes, and the guardian ends the group too. If
+//! the guardian itself is killed, the kernel kills the command (`PR_SET_PDEATHSIG`). That signal is tied to the thread
+//! that started the command, so the guardian has only one thread.
 //!
 //! ```text
 //! quorate run ──pair of sockets──► guardian ──starts──► quorate exec ──becomes──► the command, in its own group

@@ -22,9 +22,9 @@ pub const VARIABLES: [&str; 5] =
 pub struct Launched {
     /// The process that starts and ends the command.
     pub guardian: Child,
-    /// To the guardian.
+    /// The connection to the guardian.
     pub channel: Channel,
-    /// What the command reads.
+    /// The file that tells the command how long it may act.
     pub state_file: StateFile,
 }
 
@@ -52,7 +52,8 @@ pub async fn launch(
         .process_group(0)
         .spawn()
         .context("the guardian can't be started")?;
-    // Nobody waits for this child: its last message says that it has ended, and this process ends soon after.
+    // No code waits for this child, because its last message says that it has ended. It stays a zombie until this
+    // process ends.
     let mut channel = Channel::new(here)?;
     channel.send(&Order::Deadline(leadership.authority())).await;
     Ok(Launched { guardian, channel, state_file })

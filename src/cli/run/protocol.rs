@@ -68,8 +68,8 @@ impl Channel {
         let _ = self.writer.write_all(&line).await;
     }
 
-    /// The next message, or `None` once the other process has ended. The future may be dropped and called again: no
-    /// message is lost.
+    /// The next message, or `None` once the other process has ended. If the future is dropped, no message is lost: the
+    /// next call returns it.
     pub async fn receive<M: for<'de> Deserialize<'de>>(&mut self) -> Option<M> {
         let line = self.reader.next_line().await.ok()??;
         serde_json::from_str(&line).ok()

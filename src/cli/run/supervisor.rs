@@ -84,7 +84,7 @@ impl Supervisor {
         })
     }
 
-    /// Returns when nothing is left of the command's process group.
+    /// Supervises the command until no process of its group is left, and then gives the room up.
     pub async fn until_gone(mut self, signals: &mut Signals) -> Result<Exit, Failure> {
         let mut state = self.leadership.state();
         let ended_by_guardian = loop {
@@ -92,7 +92,8 @@ impl Supervisor {
                 report = self.channel.receive::<Report>() => match report {
                     Some(Report::Gone) => break true,
                     Some(report) => self.note(report),
-                    // The guardian is dead. The kernel has killed the command with it. The rest of the group is left.
+                    // The guardian is dead, and the kernel has killed the command with it. The rest of the group may
+                    // live.
                     None => break false,
                 },
                 (number, ends) = signals.next() => {
@@ -117,7 +118,7 @@ impl Supervisor {
             }
         };
         if !ended_by_guardian {
-            self.end_what_is_left().await?;
+            self.kill_remaining_group().await?;
         }
         self.finish(ended_by_guardian).await
     }
@@ -139,7 +140,7 @@ impl Supervisor {
         }
     }
 
-    /// Takes in what the guardian reports.
+    /// Records a report of the guardian.
     fn note(&mut self, report: Report) {
         match report {
             Report::Started(pid) => {
@@ -157,8 +158,8 @@ impl Supervisor {
         }
     }
 
-    /// From now on the guardian has until the end of the authority to end the group. After the first loss, or after the
-    /// command has ended by itself, there is nothing to do.
+    /// Reports the loss. From now on the guardian has until the end of authority to end the group. A second loss is
+    /// ignored, and so is a loss after the command has ended by itself.
     fn lose(&mut self, reason: LossReason) {
         if self.lost.is_some() || self.exit_code.is_some() {
             return;
@@ -170,11 +171,11 @@ impl Supervisor {
     }
 
     /// Ends the group without a guardian: the group must be gone before the room is given up.
-    async fn end_what_is_left(&self) -> Result<(), Failure> {
+    async fn kill_remaining_group(&self) -> Result<(), Failure> {
         let Some(group) = self.group else { return Ok(()) };
         let started = Instant::now();
         while !group::is_gone(group) {
-            // It fails only if no process is left.
+            // This fails only if no process is left.
             let _ = kill_process_group(group, Signal::KILL);
             while group::reap().is_some() {}
             if started.elapsed() > VANISH_DEADLINE {
@@ -190,7 +191,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Gives the room up. Nothing is left of the command.
+    /// Gives the room up. No process of the command is left.
     async fn finish(self, ended_by_guardian: bool) -> Result<Exit, Failure> {
         let Supervisor { leadership, reporter, lost, exit_code, .. } = self;
         let held = lost.is_none() && leadership.is_held();

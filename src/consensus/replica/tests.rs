@@ -8,10 +8,10 @@ fn watchers_hear_of_a_snapshot_only_if_it_changes_their_room() {
     let clock = SystemClock::start().unwrap();
     let replica = Replica::new(Rooms::default(), None, StoredMembership::default(), clock);
     let (_, mut vacant) = replica.watch(&room("stays-vacant"));
-    let (_, mut held) = replica.watch(&room("is-held-now"));
+    let (_, mut occupied) = replica.watch(&room("is-occupied"));
 
     let campaign = Campaign {
-        room: room("is-held-now"),
+        room: room("is-occupied"),
         contender: ContenderId::new("worker-a").unwrap(),
         metadata: None,
         lease_duration: LeaseDuration::from_secs(30).unwrap(),
@@ -19,13 +19,13 @@ fn watchers_hear_of_a_snapshot_only_if_it_changes_their_room() {
         nonce: Nonce([0; 16]),
     };
     let lease = Lease::grant(&campaign, FencingToken(7), LogTime(1_000));
-    let rooms = || Rooms::restore(Counters::default(), [(room("is-held-now"), lease.clone())]);
+    let rooms = || Rooms::restore(Counters::default(), [(room("is-occupied"), lease.clone())]);
     replica.replace(rooms(), None, StoredMembership::default());
-    assert_eq!(held.try_recv().unwrap().lease, Some(lease.clone()));
+    assert_eq!(occupied.try_recv().unwrap().lease, Some(lease.clone()));
     assert!(vacant.try_recv().is_err());
 
     replica.replace(rooms(), None, StoredMembership::default());
-    assert!(held.try_recv().is_err());
+    assert!(occupied.try_recv().is_err());
 }
 
 #[test]

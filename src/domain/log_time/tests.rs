@@ -16,11 +16,11 @@ fn lease_durations_are_checked_at_both_ends() {
 }
 
 #[test]
-fn the_guard_outlasts_a_holder_that_is_500_ppm_slow_under_a_leader_that_is_500_ppm_fast() {
+fn the_guard_outlasts_a_holder_500_ppm_slow_under_a_raft_leader_500_ppm_fast() {
     for seconds in [5, 30, 300] {
         let lease = LeaseDuration::from_secs(seconds).unwrap();
-        let held_at_most = lease.as_duration().as_secs_f64() / (1.0 - 500e-6);
-        let free_at_least = (lease.as_duration() + lease.guard()).as_secs_f64() / (1.0 + 500e-6);
-        assert!(held_at_most < free_at_least, "{seconds}");
+        let acts_at_most = lease.as_duration().as_secs_f64() / (1.0 - 500e-6);
+        let occupied_at_least = (lease.as_duration() + lease.guard()).as_secs_f64() / (1.0 + 500e-6);
+        assert!(acts_at_most < occupied_at_least, "{seconds}");
     }
 }

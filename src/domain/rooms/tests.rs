@@ -1,4 +1,4 @@
-//! The rules of all rooms, one sentence each.
+//! The rules of the rooms. Each test's name is one rule.
 
 use super::*;
 use crate::domain::{ContenderId, LeaseDuration, Metadata, Nonce, WallTime};
@@ -109,7 +109,7 @@ const NOT_HOLDER: Outcome = Outcome::Refused(Refusal::NotHolder);
 const CAPACITY_REACHED: Outcome = Outcome::Refused(Refusal::CapacityReached);
 
 #[test]
-fn a_vacant_room_goes_to_the_first_who_campaigns() {
+fn a_vacant_room_goes_to_the_first_contender() {
     let mut log = Log::ready();
     let granted = log.campaign(50, "room-one", 1, 5);
     let lease = log.lease("room-one");
@@ -119,13 +119,13 @@ fn a_vacant_room_goes_to_the_first_who_campaigns() {
 }
 
 #[test]
-fn a_losing_campaign_leaves_the_lease_as_it_was_and_is_shown_it() {
+fn a_losing_campaign_gets_the_current_lease_and_changes_nothing() {
     let mut log = Log::ready();
     log.campaign(0, "room-one", 1, 5);
-    let held = log.lease("room-one");
+    let before = log.lease("room-one");
     let outcome = log.campaign(deadline(0, 5) - 1, "room-one", 2, 300);
-    assert_eq!(log.lease("room-one"), held);
-    assert!(matches!(outcome, Outcome::Occupied(view) if view.lease == Some(held)));
+    assert_eq!(log.lease("room-one"), before);
+    assert!(matches!(outcome, Outcome::Occupied(view) if view.lease == Some(before)));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_holder_that_campaigns_again_gets_no_second_lease() {
 }
 
 #[test]
-fn a_due_lease_goes_to_the_next_campaigner_with_a_higher_token() {
+fn a_room_with_a_due_lease_goes_to_the_next_contender_with_a_higher_token() {
     let mut log = Log::ready();
     log.campaign(0, "room-one", 1, 5);
     let command = Command::Campaign {
@@ -145,8 +145,8 @@ fn a_due_lease_goes_to_the_next_campaigner_with_a_higher_token() {
         campaign: campaign("room-one", 2, 5),
         live_leases_max: ROOMY.live_leases_max,
     };
-    let applied = log.apply(&command);
-    assert_eq!(kinds(&applied), [RoomEventKind::Expired, RoomEventKind::Granted]);
+    let effect = log.apply(&command);
+    assert_eq!(kinds(&effect), [RoomEventKind::Expired, RoomEventKind::Granted]);
     assert_eq!(log.lease("room-one").fencing_token, FencingToken(FLOOR + 2));
     assert_eq!(log.lease("room-one").holder.as_str(), "contender-2");
 }
@@ -166,10 +166,10 @@ fn tokens_rise_across_rooms_and_after_a_room_was_vacant() {
 fn a_renewal_with_the_wrong_secret_is_refused_and_changes_no_lease() {
     let mut log = Log::ready();
     log.campaign(0, "room-one", 1, 5);
-    let held = log.lease("room-one");
-    let applied = log.renew(100, "room-one", 2, Some(300));
-    assert_eq!(applied, Effect { outcome: NOT_HOLDER, events: Vec::new() });
-    assert_eq!(log.lease("room-one"), held);
+    let before = log.lease("room-one");
+    let effect = log.renew(100, "room-one", 2, Some(300));
+    assert_eq!(effect, Effect { outcome: NOT_HOLDER, events: Vec::new() });
+    assert_eq!(log.lease("room-one"), before);
 }
 
 #[test]
@@ -211,8 +211,8 @@ fn a_renewal_at_the_deadline_is_refused_and_ends_the_lease_even_without_a_tick()
     for late_by in [0, 1, 1_000_000] {
         let mut log = Log::ready();
         log.campaign(0, "room-one", 1, 5);
-        let applied = log.renew(deadline(0, 5) + late_by, "room-one", 1, None);
-        assert_eq!((kinds(&applied), applied.outcome), (vec![RoomEventKind::Expired], NOT_HOLDER));
+        let effect = log.renew(deadline(0, 5) + late_by, "room-one", 1, None);
+        assert_eq!((kinds(&effect), effect.outcome), (vec![RoomEventKind::Expired], NOT_HOLDER));
         assert!(log.is_vacant("room-one"));
     }
 }
@@ -225,12 +225,12 @@ fn a_renewal_within_the_guard_is_still_in_time() {
 }
 
 #[test]
-fn a_resignation_vacates_the_room_at_once_and_answers_its_token() {
+fn a_resignation_vacates_the_room_at_once_and_returns_its_token() {
     let mut log = Log::ready();
     log.campaign(0, "room-one", 1, 300);
-    let applied = log.resign(1, "room-one", 1);
+    let effect = log.resign(1, "room-one", 1);
     assert_eq!(
-        (kinds(&applied), applied.outcome),
+        (kinds(&effect), effect.outcome),
         (vec![RoomEventKind::Resigned], Outcome::Resigned(FencingToken(1_001)))
     );
     assert!(log.is_vacant("room-one"));
@@ -253,7 +253,7 @@ fn after_a_resignation_the_old_secret_is_refused() {
     assert_eq!(log.resign(2, "room-one", 1).outcome, NOT_HOLDER);
     assert_eq!(log.renew(2, "room-one", 1, None).outcome, NOT_HOLDER);
     log.campaign(3, "room-one", 2, 300);
-    assert_eq!(log.renew(4, "room-one", 1, None).outcome, NOT_HOLDER, "nor does it open the next lease");
+    assert_eq!(log.renew(4, "room-one", 1, None).outcome, NOT_HOLDER, "the old secret is not the next lease's either");
 }
 
 #[test]
@@ -290,21 +290,21 @@ fn log_time_never_goes_back() {
 }
 
 #[test]
-fn a_tick_ends_what_is_due_and_nothing_else() {
+fn a_tick_ends_due_leases_and_no_others() {
     let mut log = Log::ready();
     log.campaign(0, "room-two", 1, 5);
     log.campaign(0, "room-one", 1, 6);
     log.campaign(0, "room-six", 1, 7);
     assert_eq!(log.0.next_deadline(), Some(LogTime(deadline(0, 5))));
-    let applied = log.tick(deadline(0, 6));
-    let ended: Vec<_> = applied.events.iter().map(|event| event.room.as_str()).collect();
+    let effect = log.tick(deadline(0, 6));
+    let ended: Vec<_> = effect.events.iter().map(|event| event.room.as_str()).collect();
     assert_eq!(ended, ["room-two", "room-one"], "in the order of their deadlines");
-    assert_eq!(applied.outcome, Outcome::Ticked { more_due: false });
+    assert_eq!(effect.outcome, Outcome::Ticked { more_due: false });
     assert_eq!(log.0.next_deadline(), Some(LogTime(deadline(0, 7))));
 }
 
 #[test]
-fn a_tick_ends_no_more_than_its_bound_and_says_what_is_left() {
+fn a_tick_ends_a_limited_number_of_leases_and_says_if_more_are_due() {
     let mut log = Log::ready();
     for number in 0..=EXPIRIES_PER_TICK_MAX {
         log.campaign(0, &format!("room-{number:08}"), 1, 5);
@@ -337,10 +337,10 @@ fn no_more_leases_live_than_the_command_allows() {
     assert_eq!(full, Effect { outcome: CAPACITY_REACHED, events: Vec::new() });
     assert!(
         matches!(log.apply(&limited(1, "room-one", 2)).outcome, Outcome::Occupied(_)),
-        "a held room is not a full one"
+        "a campaign for an occupied room is not refused because of the limit"
     );
     let turned_over = log.apply(&limited(deadline(0, 5), "room-one", 2));
-    assert!(matches!(turned_over.outcome, Outcome::Granted(_)), "a due lease makes room for its successor");
+    assert!(matches!(turned_over.outcome, Outcome::Granted(_)), "the room's own due lease does not count");
 }
 
 #[test]
@@ -473,7 +473,7 @@ fn a_due_lease_is_shown_until_the_log_has_ended_it() {
 fn a_reading_behind_the_log_is_judged_at_log_time() {
     let mut log = Log::ready();
     log.campaign(0, "room-one", 1, 5);
-    // A command about another room moves log time past the deadline, so nothing has ended the lease yet.
+    // A command about another room moves log time past the deadline, but does not end this lease.
     log.campaign(deadline(0, 5), "room-two", 1, 5);
     let judgement = log.judge(deadline(0, 5) - 1, Change::Campaign(campaign("room-one", 2, 5)));
     assert_eq!(judgement, Judgement::Propose);
@@ -543,12 +543,12 @@ fn every_difference_changes_the_digest() {
     digests.push(Rooms::restore(counters, swapped).digest());
     digests.push(Rooms::restore(counters, leases[..1].to_vec()).digest());
     for (index, digest) in digests.iter().enumerate() {
-        assert!(!digests[..index].contains(digest), "number {index} is like an earlier one");
+        assert!(!digests[..index].contains(digest), "digest {index} equals an earlier one");
     }
 }
 
 #[test]
-fn restored_state_is_the_state_that_was_stored_whatever_the_order() {
+fn restored_state_equals_the_stored_state_whatever_the_order_of_the_leases() {
     let mut log = Log::ready();
     for (at, name) in [(0, "room-one"), (700, "room-two"), (1_400, "room-six")] {
         log.campaign(at, name, 1, 5);

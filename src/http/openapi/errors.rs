@@ -43,7 +43,7 @@ errors_of! {
         Unavailable;
     /// The errors of the health routes.
     HealthErrors: InternalError, Unavailable;
-    /// The error that every route can have.
+    /// The error of the status and of this document. Every route can have it.
     StatusErrors: InternalError;
 }
 

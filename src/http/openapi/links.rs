@@ -1,4 +1,4 @@
-//! Links: which values of a response go into the next request. Programs that read the document follow them.
+//! Links say which values of a response go into the next request. Programs that read the document follow them.
 
 use serde_json::json;
 use utoipa::openapi::link::Link;

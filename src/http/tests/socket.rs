@@ -95,7 +95,7 @@ async fn ask(from: [u8; 4], to: SocketAddr, path: &str, body: Value) -> (String,
 }
 
 #[tokio::test]
-async fn requests_whose_bodies_never_arrive_keep_no_holder_from_renewing() {
+async fn a_holder_can_renew_while_the_bodies_of_other_requests_never_arrive() {
     let (service, _folder) = founded_service();
     let body_deadline = Duration::from_secs(3);
     let settings = HttpSettings { requests_in_flight_max: 4, body_deadline, ..Default::default() };

@@ -23,9 +23,9 @@ async fn call(from: [u8; 4], to: SocketAddr) -> TcpStream {
 async fn accept(listener: &LimitedListener) -> Option<(Connection, [u8; 4])> {
     // Every connection of the test is in the backlog already.
     let accepted = tokio::time::timeout(Duration::from_millis(200), listener.accept_stream()).await.ok()?;
-    let (connection, PeerAddress(peer)) = accepted.unwrap();
-    let SocketAddr::V4(peer) = peer else { panic!("{peer}") };
-    Some((connection, peer.ip().octets()))
+    let (connection, RemoteAddress(remote)) = accepted.unwrap();
+    let SocketAddr::V4(remote) = remote else { panic!("{remote}") };
+    Some((connection, remote.ip().octets()))
 }
 
 #[tokio::test]
@@ -44,7 +44,7 @@ async fn when_all_places_are_taken_the_next_connection_waits_until_one_ends() {
 }
 
 #[tokio::test]
-async fn an_address_with_its_share_is_passed_over_and_a_trusted_proxy_is_not() {
+async fn a_connection_over_its_address_limit_is_closed_unless_it_is_from_a_trusted_proxy() {
     let (listener, address) = listener(4, 1, "127.0.2.0/24").await;
     let mut callers = Vec::new();
     for host in [[127, 0, 1, 1], [127, 0, 1, 1], [127, 0, 2, 1], [127, 0, 2, 1], [127, 0, 1, 9]] {

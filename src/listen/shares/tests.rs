@@ -14,5 +14,5 @@ fn a_share_comes_back_when_it_is_dropped_and_leaves_nothing_behind() {
     let third = shares.take(client(1)).unwrap();
     assert!(shares.take(client(1)).is_none(), "only one has come back");
     drop((second, third, other));
-    assert!(shares.taken().is_empty());
+    assert!(shares.taken.lock().is_empty());
 }

@@ -2,8 +2,8 @@ use super::*;
 use crate::codec::fuzz_tests::golden;
 use crate::storage::Blocking;
 
-/// Receives a snapshot message that arrives in these pieces. Gives the content of its file, or `None` if the message
-/// was rejected, and checks that a file exists only if it was not.
+/// Receives a snapshot message that arrives in these pieces. Returns the content of its file, or `None` if the message
+/// was rejected. Checks that a rejected message leaves no file.
 async fn received(pieces: Vec<std::io::Result<Vec<u8>>>) -> Option<Vec<u8>> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("incoming");

@@ -21,7 +21,7 @@ fn a_secret_is_read_back_from_its_text() {
 }
 
 #[test]
-fn malformed_secrets_and_keys_are_refused() {
+fn malformed_secrets_and_keys_are_errors() {
     for bad in ["", "short", &"a".repeat(44), &"=".repeat(43), &"ä".repeat(43)] {
         assert!(LeaseSecret::from_text(bad).is_err(), "{bad}");
     }

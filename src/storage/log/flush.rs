@@ -31,10 +31,10 @@ pub(super) enum Job {
     Entries(PendingFlush),
     /// Flush a vote that is in the log's buffer. It is done when the log and the watermark have it.
     Vote(Vote, oneshot::Sender<io::Result<()>>),
-    /// Lower the watermark to this index, because the log is about to be truncated after it. With
-    /// `None`, all entries are truncated.
+    /// Lower the watermark to this index, because the log is about to be truncated after it. With `None`, all entries
+    /// are about to be removed.
     LowerWatermark(Option<u64>, oneshot::Sender<io::Result<()>>),
-    /// Flush a purge that is in the log's buffer. That removes the files which are no longer needed.
+    /// Flush a purge that is in the log's buffer. raft-log then removes the files that are no longer needed.
     Purged,
 }
 
@@ -99,7 +99,7 @@ impl Flusher {
         let mut pending = Vec::new();
         let mut needs_flush = false;
         let mut next = Some(first);
-        // A vote or a truncation ends the group, because both write the watermark. Later jobs must be answered later.
+        // A vote or a truncation ends the group, because both write the watermark. Jobs behind it must wait.
         let last = loop {
             match next {
                 Some(Job::Entries(entries)) => pending.push(entries),

@@ -13,15 +13,15 @@ use super::watermark::WatermarkFile;
 
 /// Sends jobs to the flush task. If it is dropped, the task flushes what is left and ends. The drop waits for that.
 pub(super) struct FlushQueue {
-    /// Unbounded, because openraft limits it: it has one append in hand at a time, and commands are limited where
-    /// they are admitted. It is `None` only while this is being dropped.
+    /// Unbounded. openraft does not wait for one flush before the next append, but the commands that it appends are
+    /// limited where they are admitted. This is `None` only while the queue is being dropped.
     jobs: Option<mpsc::UnboundedSender<Job>>,
     /// `None` if blocking work is done at once: the task then runs on the caller's runtime.
     thread: Option<JoinHandle<()>>,
 }
 
 impl FlushQueue {
-    /// Starts the flush task. The error is the operating system's, which gives no thread.
+    /// Starts the flush task. It fails if the operating system gives it no thread.
     pub(super) fn start(shared: Arc<Shared>, watermark: WatermarkFile) -> io::Result<FlushQueue> {
         let (sender, receiver) = mpsc::unbounded_channel();
         let blocking = shared.dir.disk().blocking();
@@ -39,7 +39,7 @@ impl FlushQueue {
     /// Queues a job and doesn't wait for it.
     pub(super) fn send(&self, job: Job) -> io::Result<()> {
         let jobs = self.jobs.as_ref().expect("the sender is there until the queue is dropped");
-        // The task is gone only if it panicked. The job is then dropped, and its `Drop` answers the caller.
+        // The task is gone only if it panicked. A pending flush that is dropped with its job reports an error.
         jobs.send(job).map_err(|_| task_is_gone())
     }
 

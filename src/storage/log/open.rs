@@ -60,7 +60,7 @@ fn config(path: &Path, chunk_bytes: usize) -> raft_log::Config {
     config
 }
 
-/// Sorts an error of raft-log: these kinds mean damage, the others are failures of the operating system.
+/// Sorts the errors of raft-log: these kinds mean damage, and all others are failures of the operating system.
 fn failure(path: &Path) -> impl FnOnce(io::Error) -> StorageError {
     move |error| match error.kind() {
         io::ErrorKind::InvalidData
@@ -71,7 +71,7 @@ fn failure(path: &Path) -> impl FnOnce(io::Error) -> StorageError {
     }
 }
 
-/// Checks the first and the last entry. raft-log notices a missing file only in the middle of the log.
+/// Checks the first and the last entry. raft-log itself notices only a file that is missing in the middle of the log.
 fn check_whole(log: &RaftLog<LogTypes>, path: &Path) -> Result<(), StorageError> {
     let state = log.log_state();
     let (purged, last) = (state.purged(), state.last());
@@ -109,7 +109,8 @@ fn check_watermark(log: &RaftLog<LogTypes>, watermark: &Watermark, path: &Path) 
     Ok(())
 }
 
-/// Purges the log up to the newest snapshot, if a crash came after the snapshot was received and before the purge.
+/// Purges the log up to the newest snapshot. It does so if a crash came after a snapshot was received and before the
+/// log was purged.
 ///
 /// A snapshot contains only committed entries. So if the log is shorter or has other entries, the snapshot is right.
 /// openraft would not start with such a log.
@@ -142,11 +143,11 @@ pub(super) fn log_id_at(log: &RaftLog<LogTypes>, index: u64) -> Option<LogId> {
     log.read(index, index.saturating_add(1)).next()?.ok().map(|(id, _)| id.0)
 }
 
-/// The index at which the log must be truncated before it is purged to `upto`, if its entries contradict that entry.
+/// If the log contradicts the entry `upto`, returns the index at which it must be truncated before the purge.
 ///
 /// A raft follower may have entries of a raft leader that was replaced before it could commit them. Then a snapshot of
 /// the next raft leader may cover their indexes. openraft compares only the entry at the snapshot's index. raft-log
-/// would take the higher raft term for the log's end, and reject the next append.
+/// takes the id with the higher raft term as the log's end, so it would reject the next append.
 pub(super) fn tail_contradicting(log: &RaftLog<LogTypes>, upto: &LogId) -> Option<u64> {
     let state = log.log_state();
     let contradicts = match log_id_at(log, upto.index) {

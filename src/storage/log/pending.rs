@@ -7,8 +7,8 @@ use openraft::storage::IOFlushed;
 
 use crate::raft_types::TypeConfig;
 
-/// A callback of openraft that waits for its entries to be flushed. It gets exactly one result, also if this is
-/// dropped. raft-log drops everything queued behind a failed flush, and openraft would otherwise wait forever.
+/// A callback of openraft that waits for its entries to be flushed. It gets exactly one result, even if this is
+/// dropped: raft-log drops everything queued behind a failed flush, and openraft would otherwise wait forever.
 pub(super) struct PendingFlush(Option<IOFlushed<TypeConfig>>);
 
 impl PendingFlush {

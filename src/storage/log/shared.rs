@@ -1,4 +1,4 @@
-//! What the log's handles and the flush task have in common: the log itself, its first failure, and its counters.
+//! What the log's handles and the flush task share: the log itself, its first failure, and its counters.
 
 use std::io;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl Shared {
         self.failure.borrow().clone().map(StorageError::Stopped)
     }
 
-    /// Returns once the log has failed.
+    /// Waits until the log has failed.
     pub(super) async fn failed(&self) -> StorageError {
         let mut failure = self.failure.subscribe();
         let why = failure.wait_for(Option::is_some).await.expect("the sender is a field of self");
@@ -69,7 +69,7 @@ impl Shared {
         self.log.read()
     }
 
-    /// Changes the log. A failure is final, because raft-log's memory may then hold a part of the change.
+    /// Changes the log. A failure is final, because raft-log may then have a part of the change in its memory.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut RaftLog<LogTypes>) -> io::Result<T>) -> io::Result<T> {
         if let Some(failure) = self.failure() {
             return Err(failure.into());

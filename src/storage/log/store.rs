@@ -51,8 +51,8 @@ impl LogStore {
         Ok(LogStore { queue: Arc::new(queue), shared })
     }
 
-    /// Returns the reason once the log has failed. openraft learns of a failure only at its next write. Until then it
-    /// would behave as if this node could store entries.
+    /// Waits until the log has failed, and returns the reason. openraft learns of a failure only at its next write.
+    /// Until then it would behave as if this node could store entries.
     pub async fn failed(&self) -> StorageError {
         self.shared.failed().await
     }
@@ -62,7 +62,7 @@ impl LogStore {
         self.shared.stats()
     }
 
-    /// The last entry. If the log has no entries, the last one that was purged.
+    /// The last entry. If the log has no entries, this is the last one that was purged.
     pub fn last_log_id(&self) -> Option<LogId> {
         self.shared.read().log_state().last().map(|id| id.0)
     }
@@ -78,11 +78,11 @@ impl LogStore {
     }
 
     /// The data directory.
-    pub(in crate::storage) fn path(&self) -> &std::path::Path {
+    pub(in crate::storage) fn data_dir(&self) -> &std::path::Path {
         self.shared.dir.path()
     }
 
-    fn read_while(&self, start: u64, end: u64, bytes_max: u64) -> io::Result<Vec<Entry>> {
+    fn read_entries(&self, start: u64, end: u64, bytes_max: u64) -> io::Result<Vec<Entry>> {
         let mut entries = Vec::new();
         let mut bytes = 0;
         for record in self.shared.read().read(start, end.max(start)) {
@@ -112,7 +112,7 @@ impl RaftLogReader<TypeConfig> for LogStore {
             Bound::Excluded(index) => *index,
             Bound::Unbounded => u64::MAX,
         };
-        self.read_while(start, end, u64::MAX)
+        self.read_entries(start, end, u64::MAX)
     }
 
     async fn read_vote(&mut self) -> io::Result<Option<Vote>> {
@@ -120,7 +120,7 @@ impl RaftLogReader<TypeConfig> for LogStore {
     }
 
     async fn limited_get_log_entries(&mut self, start: u64, end: u64) -> io::Result<Vec<Entry>> {
-        self.read_while(start, end, READ_BYTES_MAX)
+        self.read_entries(start, end, READ_BYTES_MAX)
     }
 }
 

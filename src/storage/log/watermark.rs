@@ -5,8 +5,8 @@
 //! flushed index and the last file of the log. A log that is behind its watermark is damaged.
 //!
 //! The watermark may be behind the log, but must never be ahead. So it is raised after the log is flushed, and lowered
-//! before a truncation. Vote and file are written here before anything that depends on them is acknowledged. The index
-//! follows within a second.
+//! before a truncation. The vote and the last file are written here before anything that depends on them is
+//! acknowledged. The index follows within a second.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ impl WatermarkFile {
                 let written = codec::decode(&bytes).map_err(StorageError::decode(THING, &path))?;
                 Ok(WatermarkFile { dir, written })
             }
-            // It is created before the log. So if a log has no watermark, the file was lost.
+            // The watermark is created before the log. So if a log has no watermark, the watermark was lost.
             None if log_exists => Err(StorageError::damaged(THING, &path, "it is missing, but there is a log")),
             None => {
                 let mut file = WatermarkFile { dir, written: Watermark::default() };

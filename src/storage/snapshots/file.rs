@@ -21,9 +21,9 @@ const DIGEST_BYTES: u64 = 32;
 /// A complete snapshot on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotFile {
-    /// Its path. The file is removed when there is a newer snapshot, but a reader that has it open can go on.
+    /// Its path. The file is removed when there is a newer snapshot, but a reader that has opened it can finish.
     pub path: PathBuf,
-    /// The cluster whose state it has.
+    /// The cluster whose state it contains.
     pub cluster_id: Option<Uuid>,
     /// The last entry and the membership that it covers.
     pub meta: SnapshotMeta,

@@ -60,8 +60,8 @@ impl IncomingSnapshot {
     }
 }
 
-/// A whole snapshot from a peer. openraft may not want it, so its file is removed if this is dropped before it is
-/// adopted.
+/// A whole snapshot from a peer. openraft may not want it: if this is dropped before the snapshot is adopted, its file
+/// is removed.
 #[derive(Debug)]
 pub struct ReceivedSnapshot {
     pub(super) incoming: IncomingSnapshot,

@@ -1,4 +1,4 @@
-//! The snapshots of this node: finds the newest at the start, writes and adopts new ones, removes older ones.
+//! The snapshots of this node: finds the newest at the start, adds new ones, removes older ones.
 
 use std::fs::File;
 use std::io;
@@ -50,7 +50,7 @@ impl SnapshotStore {
                         current = Some(found);
                     }
                     Ok(_) => {}
-                    // Not the error's own text, which tells the operator to give up the whole data directory.
+                    // The error's own text is left out, because it tells the operator to give up the data directory.
                     Err(StorageError::Damaged { path, why, .. }) => {
                         warn!(path = %path.display(), why, "a damaged snapshot is skipped");
                     }
@@ -62,14 +62,14 @@ impl SnapshotStore {
         Ok(SnapshotStore { inner: Arc::new(inner) })
     }
 
-    /// The newest snapshot. It was checked when the store was opened, or written since.
+    /// The newest snapshot. Its content was checked at the start or on arrival, or this node wrote it itself.
     pub fn current(&self) -> Option<SnapshotFile> {
         self.inner.current.lock().clone()
     }
 
     /// Writes a snapshot, and removes older ones. The leases must be in ascending order of their rooms.
     ///
-    /// Returns the newest snapshot. That is another one if a newer one was received during the write.
+    /// Returns the newest snapshot. If a newer one was received during the write, that one is returned.
     pub fn write(
         &self,
         cluster_id: Option<Uuid>,
@@ -137,7 +137,7 @@ impl SnapshotStore {
     pub fn check_current(&self) -> Result<(), StorageError> {
         let Some(current) = self.current() else { return Ok(()) };
         let checked = read_content(&current.path).map(|_| ());
-        // If it was replaced during the check, its result says nothing about the new one.
+        // If the snapshot was replaced during the check, the result says nothing about the new one.
         if self.current().as_ref() == Some(&current) { checked } else { Ok(()) }
     }
 
@@ -150,7 +150,7 @@ impl SnapshotStore {
     /// Renames a complete, flushed file to its final name, and returns the newest snapshot.
     ///
     /// If there is a newer snapshot by now, the file is not published: building one can take longer than receiving one.
-    /// The lock is kept during all of this, so that two snapshots that finish at once don't remove each other.
+    /// The lock is held until the end, so that two snapshots that finish at once don't remove each other.
     fn publish(&self, temporary: &TemporaryFile, mut snapshot: SnapshotFile) -> Result<SnapshotFile, StorageError> {
         let mut current = self.inner.current.lock();
         if let Some(newer) = current.as_ref().filter(|current| current.is_newer_than(&snapshot)) {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// A file that is removed when this is dropped, unless it was renamed before. After a crash, the next start removes it.
+/// A file that is removed when this is dropped, unless it was renamed. If a crash leaves it, the next start removes it.
 #[derive(Debug)]
 pub(super) struct TemporaryFile {
     pub(super) path: PathBuf,

@@ -10,7 +10,7 @@ fn room() -> RoomId {
 }
 
 /// worker-a holds the room for 30 s from log time 1,000, which is 2026-11-29T12:00:00.123Z.
-fn held(metadata: Option<&str>) -> RoomView {
+fn occupied(metadata: Option<&str>) -> RoomView {
     let campaign = Campaign {
         room: room(),
         contender: ContenderId::new("worker-a").unwrap(),
@@ -27,7 +27,7 @@ fn held(metadata: Option<&str>) -> RoomView {
 }
 
 fn vacant() -> RoomView {
-    RoomView { lease: None, ..held(None) }
+    RoomView { lease: None, ..occupied(None) }
 }
 
 fn token() -> LeaderToken {
@@ -36,10 +36,12 @@ fn token() -> LeaderToken {
 
 #[test]
 fn a_won_campaign_has_the_shape_of_the_contract() {
-    let won = Won::new(room(), &held(Some("here")), token(), Duration::from_millis(30_000)).unwrap();
+    let won = Won::new(room(), &occupied(Some("here")), token(), Duration::from_millis(30_000)).unwrap();
     let expected = json!({
         "status": "leader", "election_id": "nightly-report",
-        "leader": {"candidate_id": "worker-a", "metadata": "here", "term": 1842, "expires_at": "2026-11-29T12:00:30.123Z"},
+        "leader": {
+            "candidate_id": "worker-a", "metadata": "here", "term": 1842, "expires_at": "2026-11-29T12:00:30.123Z",
+        },
         "leader_token": token().expose_text(), "renew_after_ms": 15_000, "valid_for_ms": 30_000,
     });
     assert_eq!(serde_json::to_value(CampaignResponse::Won(won)).unwrap(), expected);
@@ -53,7 +55,7 @@ fn a_follower_has_the_shape_of_the_contract() {
         "leader": {"candidate_id": "worker-a", "term": 1842, "expires_at": "2026-11-29T12:00:30.123Z"},
         "retry_after_ms": 30_040,
     });
-    let follower = CampaignResponse::Follower(Follower::new(room(), &held(None)));
+    let follower = CampaignResponse::Follower(Follower::new(room(), &occupied(None)));
     assert_eq!(serde_json::to_value(follower).unwrap(), expected);
     assert!(matches!(serde_json::from_value(expected).unwrap(), CampaignResponse::Follower(_)));
 }
@@ -78,7 +80,7 @@ fn a_vacant_room_makes_no_winner() {
 
 #[test]
 fn a_won_campaign_shows_no_token_in_debug_output() {
-    let won = Won::new(room(), &held(None), token(), Duration::ZERO).unwrap();
+    let won = Won::new(room(), &occupied(None), token(), Duration::ZERO).unwrap();
     let shown = format!("{won:?}");
     assert!(!shown.contains("s3cret"), "{shown}");
 }
@@ -88,7 +90,7 @@ proptest! {
     fn no_view_makes_a_shape_panic(
         promised_until: u64, deadline: u64, log_time: u64, anchor: (u64, u64), has_anchor: bool, valid_for: u64,
     ) {
-        let mut view = held(None);
+        let mut view = occupied(None);
         view.log_time = LogTime(log_time);
         view.wall_anchor = has_anchor
             .then_some(WallAnchor { log_time: LogTime(anchor.0), wall_time: WallTime(anchor.1) });

@@ -62,7 +62,7 @@ pub async fn full(lab: &mut Lab, raft_leader: usize, follower: usize, random: &m
     };
     let from = now();
     let ballast = lab.disk(place).mount.join("ballast");
-    let refused = fill(&ballast);
+    let error = fill(&ballast);
     sleep(random.random_range(4_000..10_000) * MILLI).await;
     let ended = lab.ended(place);
     let strike = Strike::new(
@@ -71,7 +71,7 @@ pub async fn full(lab: &mut Lab, raft_leader: usize, follower: usize, random: &m
         vec![],
     )
     .leaves_a_quorum(true)
-    .missed((refused.kind() != ErrorKind::StorageFull).then(|| format!("the disk is not full: {refused}")));
+    .missed((error.kind() != ErrorKind::StorageFull).then(|| format!("the disk is not full: {error}")));
     std::fs::remove_file(&ballast).unwrap();
     if ended.is_none() {
         // A node that has just noticed the full disk takes a moment to end.
@@ -93,15 +93,15 @@ fn fill(ballast: &Path) -> std::io::Error {
     let mut file = File::create(ballast).unwrap();
     loop {
         let mut blocks = 0;
-        let refused = loop {
+        let error = loop {
             match file.write_all(&[0; 4096]) {
                 Ok(()) => blocks += 1,
-                Err(refused) => break refused,
+                Err(error) => break error,
             }
         };
         let _ = file.sync_all();
         if blocks == 0 {
-            return refused;
+            return error;
         }
     }
 }
@@ -153,7 +153,7 @@ pub async fn dead(lab: &mut Lab, raft_leader: usize, follower: usize, random: &m
         noticed.push((now() - from) / MILLI);
     }
     let dead_from = now();
-    // Meanwhile the other nodes must serve without it.
+    // Meanwhile the nodes with good disks must go on.
     sleep(random.random_range(0..5_000) * MILLI).await;
     let alone = if places.len() == 2 { (0..3).filter(|place| !places.contains(place)).collect() } else { Vec::new() };
     let strike = Strike::new(format!("{name}, noticed after {noticed:?} ms"), dead_from, alone);

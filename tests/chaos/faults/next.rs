@@ -15,7 +15,7 @@ pub async fn strike(lab: &mut Lab, scenario: Scenario, random: &mut StdRng) -> S
     let from = now();
     let Some(raft_leader) = lab.raft_leader(HEALING_MAX).await else {
         let why = format!("no raft leader within {} s", HEALING_MAX / SECOND);
-        return Strike::new("no fault, for want of a raft leader", from, vec![]).missed(Some(why));
+        return Strike::new("no fault, because there is no raft leader", from, vec![]).missed(Some(why));
     };
     let follower = (raft_leader + random.random_range(1..=2)) % 3;
     let mut strike = match scenario {

@@ -7,8 +7,8 @@ use crate::workload::history::{Fault, MILLI, Moment, SECOND};
 pub const HEALING_MAX: Moment = 30 * SECOND;
 /// Without a raft leader for this long, the other nodes have certainly elected another, even on a busy machine.
 pub const RAFT_ELECTION_MAX: Moment = 3_500 * MILLI;
-/// How long no client may be served while two nodes reach each other. It allows for a raft election, and for the up to
-/// 2.5 s that a client waits for a node that doesn't answer.
+/// How long no change may be acknowledged while two nodes reach each other. It allows for a raft election, and for the
+/// 2.5 s or less that a client waits for a node that doesn't answer.
 pub const OUTAGE_MAX: Moment = 6 * SECOND;
 
 /// One fault, and the effect that it must have had. A run whose faults have no effect proves nothing.
@@ -18,8 +18,8 @@ pub struct Strike {
     pub needs_raft_election: bool,
     /// What shows that the fault had no effect, if it had none.
     pub missed: Option<String>,
-    /// How long no client may be served while the fault lasts. There is a limit only if two nodes still reach each
-    /// other.
+    /// How long no change may be acknowledged while the fault lasts. There is a limit only if two nodes still reach
+    /// each other.
     pub outage_max: Moment,
     /// Whether the checker is told of the fault. It then allows for what the fault may cost.
     pub is_excuse: bool,

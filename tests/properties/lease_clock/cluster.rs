@@ -1,5 +1,5 @@
-//! Three nodes, and the events that can happen to them. Raft is a model that keeps raft's promises. Clocks have wrong rates,
-//! and stall. Each node has the real `Rooms`, and the real or a broken source of stamps.
+//! Three nodes, and the events that can happen to them. Raft is a model that keeps raft's promises. Clocks have wrong
+//! rates, and stall. Each node has the real `Rooms`, and the real or a broken source of stamps.
 //!
 //! Snapshots, restarts and slow appliers are modelled as far as `LeaseClock` can see them.
 
@@ -141,8 +141,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Plays a time without faults: one raft leader, and a steady load. Commits take most of the time between two entries.
-    /// Log time must keep up with real time.
+    /// Plays a time without faults: one raft leader, and a steady load. Commits take most of the time between two
+    /// entries. Log time must keep up with real time.
     pub fn calm(&mut self) -> Result<(), Violation> {
         const ENTRIES: u64 = 50;
         const COMMIT_TAKES: u64 = 30 * MILLISECOND;

@@ -4,16 +4,17 @@
 //!
 //! - N is log time after the entry.
 //! - `e` is how fast a raft leader's clock may be.
-//! - R is the real moment of the *latest* stamp of all entries up to this one. The latest counts because a raft leader may
-//!   append its proposals in another order than it stamped them. An entry with an earlier stamp does not move log time.
+//! - R is the real moment of the *latest* stamp of all entries up to this one. The latest counts because a raft leader
+//!   may append its proposals in another order than it stamped them. An entry with an earlier stamp does not move log
+//!   time.
 //!
-//! Why (P) is enough: a holder counts its lease from before its own stamp, so from R_i at the latest. A rival gets the room
-//! at an entry j with `N_j >= N_i + ttl + guard`. From (P) follows `R_j >= R_i + (ttl + guard) / (1 + e)`, minus the slack.
-//! And R_j is in the past when j commits, so the rival hears of its grant after R_j.
+//! Why (P) is enough: a holder counts its lease from before its own stamp, so from R_i at the latest. A rival gets the
+//! room at an entry j with `N_j >= N_i + ttl + guard`. From (P) follows `R_j >= R_i + (ttl + guard) / (1 + e)`, minus
+//! the slack. And R_j is in the past when j commits, so the rival hears of its grant after R_j.
 //!
-//! Why the slack is 1 ms for any number of reigns: a reading is cut to whole milliseconds. So one licence counts at most
-//! 1 ms more than its clock advanced. The licence of the next reign could add another 1 ms. But it is taken after a raft
-//! election, at least 1 ms after the last stamp that it continues from, and log time does not count that time.
+//! Why the slack is 1 ms for any number of reigns: a reading is cut to whole milliseconds. So one licence counts at
+//! most 1 ms more than its clock advanced. The licence of the next reign could add another 1 ms. But it is taken after
+//! a raft election, at least 1 ms after the last stamp that it continues from, and log time does not count that time.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -10,9 +10,9 @@ use super::violation::Violation;
 #[derive(Debug, Default)]
 struct Tries {
     first_sent: Moment,
-    /// When the first of those that may have won was sent.
+    /// When the first campaign that may have won was sent.
     may_have_won_from: Option<Moment>,
-    /// How many of them may have won.
+    /// How many campaigns may have won.
     may_have_won: usize,
 }
 

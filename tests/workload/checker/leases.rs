@@ -20,6 +20,7 @@ pub struct Lease<'a> {
     pub resigned_from: Option<Moment>,
 }
 
+/// All leases whose holders got an answer, in the order of their terms.
 pub fn leases(history: &History) -> Vec<Lease<'_>> {
     let mut leases = std::collections::BTreeMap::<u64, Lease>::new();
     for attempt in &history.attempts {

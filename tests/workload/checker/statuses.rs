@@ -21,16 +21,16 @@ fn check_room(mut observed: Vec<Observation>) -> Vec<Violation> {
     // Terms that were certainly granted when an answer came.
     let mut granted: Vec<(Moment, u64)> = Vec::new();
     // Terms whose lease lasted at some moment of an attempt, with the beginning of the attempt.
-    let mut held: Vec<(Moment, u64)> = Vec::new();
-    let mut last_held = HashMap::<u64, Moment>::new();
+    let mut occupied: Vec<(Moment, u64)> = Vec::new();
+    let mut last_occupied = HashMap::<u64, Moment>::new();
     let mut resigned = HashSet::new();
     for observation in &observed {
         if let Says::Occupied { term, .. } | Says::Resigned { term } | Says::Over { term } = observation.says {
             granted.push((observation.answered_at, term));
         }
         if let Says::Occupied { term, .. } | Says::Resigned { term } = observation.says {
-            held.push((observation.sent_at, term));
-            let last = last_held.entry(term).or_insert(observation.sent_at);
+            occupied.push((observation.sent_at, term));
+            let last = last_occupied.entry(term).or_insert(observation.sent_at);
             *last = observation.sent_at.max(*last);
         }
         if let Says::Resigned { term } = observation.says
@@ -40,12 +40,13 @@ fn check_room(mut observed: Vec<Observation>) -> Vec<Violation> {
         }
     }
     // For each moment: the lowest term whose lease was seen by an attempt that was sent later.
-    held.sort_unstable();
-    for place in (1..held.len()).rev() {
-        held[place - 1].1 = held[place - 1].1.min(held[place].1);
+    occupied.sort_unstable();
+    for place in (1..occupied.len()).rev() {
+        occupied[place - 1].1 = occupied[place - 1].1.min(occupied[place].1);
     }
-    let lowest_after =
-        |moment: Moment| held.get(held.partition_point(|(sent_at, _)| *sent_at <= moment)).map(|(_, term)| *term);
+    let lowest_after = |moment: Moment| {
+        occupied.get(occupied.partition_point(|(sent_at, _)| *sent_at <= moment)).map(|(_, term)| *term)
+    };
 
     granted.sort_unstable();
     observed.sort_unstable_by_key(|observation| observation.sent_at);
@@ -65,7 +66,7 @@ fn check_room(mut observed: Vec<Observation>) -> Vec<Violation> {
                 violation(format!("vacant in the middle of the lease {highest:?}: {observation:?}"));
             }
             Says::Over { term } | Says::Resigned { term }
-                if last_held.get(&term).is_some_and(|last| *last > observation.answered_at) =>
+                if last_occupied.get(&term).is_some_and(|last| *last > observation.answered_at) =>
             {
                 violation(format!("{term} was shown to a client that asked after {observation:?}"));
             }

@@ -3,7 +3,7 @@ use std::io::{Read, Write};
 use super::*;
 
 #[tokio::test]
-async fn files_and_messages_reach_the_other_end_and_its_end_is_noticed() {
+async fn files_and_messages_arrive_and_a_closed_socket_is_noticed() {
     let (here, there) = UnixStream::pair().unwrap();
     let (reader, mut writer) = std::io::pipe().unwrap();
     pass_file(&here, reader.as_fd()).unwrap();

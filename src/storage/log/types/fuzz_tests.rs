@@ -10,7 +10,8 @@ fn written(value: &impl Encode) -> Vec<u8> {
     bytes
 }
 
-/// A value that a decoder accepts must be encoded as the same bytes, and the decoder must not read beyond them.
+/// Tries damaged bytes on a decoder. If `is_kept`, an accepted value must be encoded as the bytes that were read.
+/// The items of a membership are read in any order and written in sorted order, so its bytes can differ.
 fn try_log_type<T: Encode + Decode>(seed: &T, is_kept: bool) {
     try_on(vec![written(seed)], |bytes| {
         let mut rest = bytes;

@@ -30,7 +30,7 @@ fn a_vote_with_an_invalid_flag_is_damaged() {
 }
 
 #[test]
-fn a_payload_with_a_damaged_length_is_not_taken_for_a_write_cut_off() {
+fn a_damaged_length_is_not_mistaken_for_an_incomplete_write() {
     let bytes = encoded(&Payload(Arc::new(EntryPayload::Blank)));
     for bit in 0..9 * 8 {
         let mut damaged = bytes.clone();

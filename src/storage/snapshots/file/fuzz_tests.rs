@@ -54,11 +54,11 @@ fn a_damaged_snapshot_is_an_error_and_no_panic() {
     let payloads = frames_of(&whole);
     assert_eq!(snapshot_of(&payloads), whole);
     assert!(read_snapshot(folder.path(), &whole));
-    // Only every fifth, because each writes and reads a file.
+    // Only every fifth kind of damage, because each case writes and reads a file.
     for damaged in each_damage(&whole).step_by(5) {
         assert!(damaged == whole || !read_snapshot(folder.path(), &damaged), "this damage was not noticed");
     }
-    // With the right checksums around a damaged header, and around a damaged lease.
+    // A damaged header, and a damaged lease, each with the right checksums around it.
     for place in [0, 1] {
         try_on(vec![payloads[place].clone()], |payload| {
             let mut damaged = payloads.clone();
@@ -66,7 +66,7 @@ fn a_damaged_snapshot_is_an_error_and_no_panic() {
             read_snapshot(folder.path(), &snapshot_of(&damaged));
         });
     }
-    // With frames that are missing, repeated, or in another order.
+    // Frames that are missing, repeated, or in another order.
     let places = prop::collection::vec(0..payloads.len(), 0..6);
     proptest!(|(places in places)| {
         let chosen: Vec<_> = places.iter().map(|place| payloads[*place].clone()).collect();

@@ -9,7 +9,7 @@ use crate::storage::StorageConfig;
 use crate::storage::disk::tests::UnflushedDisk;
 
 fn store(folder: &Path) -> SnapshotStore {
-    let config = StorageConfig { disk: Arc::new(UnflushedDisk::default()), ..StorageConfig::new(folder, "node-a") };
+    let config = StorageConfig { disk: Arc::new(UnflushedDisk), ..StorageConfig::new(folder, "node-a") };
     SnapshotStore::open(Arc::new(DataDir::open(&config).unwrap())).unwrap()
 }
 

@@ -1,8 +1,8 @@
 //! A model of raft that keeps raft's promises.
 //!
-//! A raft leader is elected by a majority whose logs are not ahead of its own. It may act for a long time before it hears
-//! that it was deposed. It commits only entries of its own raft term, once a majority has them. Whether the last entries of
-//! a deposed raft leader survive depends on the log of the next one.
+//! A raft leader is elected by a majority whose logs are not ahead of its own. It may act for a long time before it
+//! hears that it was deposed. It commits only entries of its own raft term, once a majority has them. Whether the last
+//! entries of a deposed raft leader survive depends on the log of the next one.
 
 use std::rc::Rc;
 
@@ -44,7 +44,8 @@ impl Cluster {
         elected.log.push(Rc::new(Entry { raft_term: self.raft_term, proposal: None }));
     }
 
-    /// The raft leader `from` sends `to` a part of its log, and the position up to which it knows entries to be committed.
+    /// The raft leader `from` sends `to` a part of its log, and the position up to which it knows entries to be
+    /// committed.
     pub(super) fn replicate(&mut self, from: usize, to: usize) -> Result<(), Violation> {
         let most = self.nodes[from].log.len();
         let upto = if self.random.random_bool(0.7) { most } else { self.random.random_range(0..=most) };
