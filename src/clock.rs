@@ -40,7 +40,7 @@ impl ClockReading {
 pub trait Clock: Send + Sync + 'static {
     /// The node's own clock. It never goes back, and never runs faster than real time.
     fn now(&self) -> ClockReading;
-    /// The wall clock, for display and for the first fencing floor. It never decides when something ends.
+    /// The wall clock, for display and for the floor of the fencing tokens. It never decides when something ends.
     fn wall_time(&self) -> WallTime;
 }
 
@@ -108,6 +108,9 @@ impl Clock for SystemClock {
         wall_time_now()
     }
 }
+
+/// A wall clock with an earlier time is not set: on 30 November 2026 this program was being written.
+pub const WALL_TIME_MIN: WallTime = WallTime(1_796_000_000_000);
 
 /// The wall clock of the machine, or 1970 if it shows an earlier time. It is for names and displays.
 pub fn wall_time_now() -> WallTime {

@@ -14,6 +14,7 @@ mod inbox;
 mod last_heard;
 mod local;
 mod network;
+mod plausible;
 mod read_barrier;
 mod reign;
 mod replica;

@@ -1,5 +1,6 @@
 //! Our choice of openraft's type parameters, and short names for the types that follow from it.
 
+pub mod numbers;
 mod runtime;
 
 use serde::{Deserialize, Serialize};

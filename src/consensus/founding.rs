@@ -1,6 +1,7 @@
 //! How a cluster begins: only when every peer answers, all of them are empty, and all expect the same names.
 //!
-//! Then the node with the lowest name makes the others members. It never happens on a timeout. A node that cannot reach
+//! Then the node with the lowest name makes the others members. Its wall clock must be set, because the first fencing
+//! tokens follow from it. It never happens on a timeout. A node that cannot reach
 //! the others does not know whether they serve already, and two clusters under one name are worse than none.
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use uuid::Uuid;
 
 use super::error::ConsensusError;
 use super::handle::Consensus;
+use crate::clock::WALL_TIME_MIN;
 use crate::peer::{PeerIdentity, Transport, path};
 use crate::raft_types::{Node, NodeId};
 use crate::random::{Random, random_bytes};
@@ -99,6 +101,9 @@ impl Founding {
         }
         if self.peers.keys().next().is_some_and(|lowest| lowest != own_name) {
             return Ok(Err("all peers are ready; the one with the lowest name founds the cluster".into()));
+        }
+        if consensus.wall_time() < WALL_TIME_MIN {
+            return Ok(Err("this machine's clock is not set: set its date and time, or start its NTP service".into()));
         }
         Ok(Ok(members))
     }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
+use openraft::async_runtime::WatchReceiver;
 use openraft::raft::{
     AppendEntriesRequest, AppendEntriesResponse, SnapshotResponse, TransferLeaderRequest, TransferLeaderResponse,
     VoteRequest, VoteResponse,
@@ -13,6 +14,7 @@ use openraft::type_config::alias::SnapshotOf;
 use super::error::ConsensusError;
 use super::last_heard::LastHeard;
 use super::local::LocalNode;
+use super::plausible::{self, RaftMessage, Untrue};
 use super::state_machine::{RaftSnapshot, StateMachine};
 use crate::peer::SnapshotHead;
 use crate::raft_types::TypeConfig;
@@ -27,6 +29,9 @@ pub enum Unanswered {
     /// The node takes no part in the cluster any more.
     #[error(transparent)]
     Stopped(#[from] ConsensusError),
+    /// The message cannot be true. Openraft must not get it.
+    #[error("rejected: {0}")]
+    Untrue(#[from] Untrue),
     /// The snapshot from the peer is damaged or is the wrong one. That is no fault of this node, so the node goes on.
     /// Openraft must not get such a snapshot: openraft would stop, this node would end, and that would repeat after
     /// each start.
@@ -53,11 +58,20 @@ impl Inbox {
         Self { raft, local, raft_leader_heard, snapshots }
     }
 
+    fn check(&self, message: &impl RaftMessage) -> Result<(), Untrue> {
+        let own_raft_term = self.raft.metrics().borrow_watched().current_term;
+        plausible::check(message, own_raft_term).inspect_err(|error| {
+            tracing::warn!(%error, "a raft message of a peer was rejected");
+        })
+    }
+
     /// Raft's AppendEntries.
     pub async fn append(
         &self,
         request: AppendEntriesRequest<TypeConfig>,
     ) -> RaftAnswer<AppendEntriesResponse<TypeConfig>> {
+        self.check(&request)?;
+        plausible::check_order(&request)?;
         let answer = self.raft.append_entries(request).await.map_err(ConsensusError::stopped)?;
         if !matches!(answer, AppendEntriesResponse::HigherVote(_)) {
             self.raft_leader_heard.note();
@@ -67,11 +81,13 @@ impl Inbox {
 
     /// Raft's RequestVote.
     pub async fn vote(&self, request: VoteRequest<TypeConfig>) -> RaftAnswer<VoteResponse<TypeConfig>> {
+        self.check(&request)?;
         Ok(self.raft.vote(request).await.map_err(ConsensusError::stopped)?)
     }
 
     /// Raft's PreVote: would this node vote for the peer?
     pub async fn pre_vote(&self, request: VoteRequest<TypeConfig>) -> RaftAnswer<VoteResponse<TypeConfig>> {
+        self.check(&request)?;
         Ok(self.raft.pre_vote(request).await.map_err(ConsensusError::stopped)?)
     }
 
@@ -80,6 +96,7 @@ impl Inbox {
         &self,
         request: TransferLeaderRequest<TypeConfig>,
     ) -> RaftAnswer<TransferLeaderResponse<TypeConfig>> {
+        self.check(&request)?;
         Ok(self.raft.handle_transfer_leader(request).await.map_err(ConsensusError::stopped)?)
     }
 
@@ -94,6 +111,7 @@ impl Inbox {
         head: SnapshotHead,
         incoming: IncomingSnapshot,
     ) -> RaftAnswer<SnapshotResponse<TypeConfig>> {
+        self.check(&head)?;
         let received = Arc::new(incoming.verify().await.map_err(|error| match error {
             StorageError::Damaged { why, .. } => rejected(&why),
             error => rejected(&error),

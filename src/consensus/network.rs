@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 
 use super::local::LocalNode;
+use super::plausible::{self, RaftMessage, Untrue};
 use super::silence::Silence;
 use super::state_machine::RaftSnapshot;
 use crate::peer::{PeerError, SnapshotHead, Transport, path, write_snapshot};
@@ -61,15 +62,17 @@ pub struct PeerLink {
 type RpcResult<T> = Result<T, RPCError<TypeConfig>>;
 
 impl PeerLink {
-    async fn call<Request: Serialize, Response: DeserializeOwned>(
+    async fn call<Request: Serialize, Response: DeserializeOwned + RaftMessage>(
         &self,
         action: RPCTypes,
         path: &str,
+        own: &Vote,
         request: &Request,
         timeout: Duration,
     ) -> RpcResult<Response> {
         let sender = self.shared.local.sender();
-        self.shared.transport.call(&self.address, path, sender, self.target, request, timeout).await.map_err(|error| {
+        let answer = self.shared.transport.call(&self.address, path, sender, self.target, request, timeout).await;
+        let answer: Response = answer.map_err(|error| {
             match error {
                 // Openraft backs off from a peer that it cannot reach. It tries a slow one again at once.
                 PeerError::Unreachable { .. } | PeerError::Rejected { .. } => {
@@ -80,7 +83,15 @@ impl PeerLink {
                 }
                 PeerError::Malformed { .. } => RPCError::Network(NetworkError::new(&error)),
             }
-        })
+        })?;
+        plausible::check(&answer, own.leader_id.term).map_err(|error| self.untrue(&error))?;
+        Ok(answer)
+    }
+
+    /// An answer that openraft must not get.
+    fn untrue(&self, error: &Untrue) -> RPCError<TypeConfig> {
+        tracing::warn!(peer = %self.address, %error, "an answer of a peer was rejected");
+        RPCError::Network(NetworkError::new(error))
     }
 
     async fn send_snapshot(
@@ -109,7 +120,9 @@ impl PeerLink {
         if sent.as_ref().is_err_and(|error| !matches!(error, PeerError::Unreachable { .. })) {
             self.replace_if_damaged().await;
         }
-        sent.map_err(|error| unsent(&error))
+        let answer = sent.map_err(|error| unsent(&error))?;
+        plausible::check(&answer, vote.leader_id.term).map_err(|error| unsent(&error))?;
+        Ok(answer)
     }
 
     /// Asks for a new snapshot if the newest one is damaged on the disk. Otherwise the damaged one would be sent and
@@ -157,7 +170,11 @@ impl RaftNetworkV2<TypeConfig> for PeerLink {
             return Err(RPCError::Unreachable(Unreachable::new(&silent)));
         }
         let timeout = option.hard_ttl() * APPEND_LASTS_HEARTBEATS;
-        self.call(RPCTypes::AppendEntries, path::APPEND, &request, timeout).await
+        let first = request.prev_log_id;
+        let last = request.entries.last().map(|entry| entry.log_id).or(first);
+        let answer = self.call(RPCTypes::AppendEntries, path::APPEND, &request.vote, &request, timeout).await?;
+        plausible::check_answer(&answer, first, last).map_err(|error| self.untrue(&error))?;
+        Ok(answer)
     }
 
     async fn vote(
@@ -165,7 +182,7 @@ impl RaftNetworkV2<TypeConfig> for PeerLink {
         request: VoteRequest<TypeConfig>,
         option: RPCOption,
     ) -> RpcResult<VoteResponse<TypeConfig>> {
-        self.call(RPCTypes::Vote, path::VOTE, &request, option.hard_ttl()).await
+        self.call(RPCTypes::Vote, path::VOTE, &request.vote, &request, option.hard_ttl()).await
     }
 
     async fn pre_vote(
@@ -173,7 +190,7 @@ impl RaftNetworkV2<TypeConfig> for PeerLink {
         request: VoteRequest<TypeConfig>,
         option: RPCOption,
     ) -> RpcResult<VoteResponse<TypeConfig>> {
-        self.call(RPCTypes::Vote, path::PRE_VOTE, &request, option.hard_ttl()).await
+        self.call(RPCTypes::Vote, path::PRE_VOTE, &request.vote, &request, option.hard_ttl()).await
     }
 
     async fn full_snapshot(
@@ -195,7 +212,7 @@ impl RaftNetworkV2<TypeConfig> for PeerLink {
         request: TransferLeaderRequest<TypeConfig>,
         option: RPCOption,
     ) -> RpcResult<openraft::raft::TransferLeaderResponse<TypeConfig>> {
-        self.call(RPCTypes::TransferLeader, path::TRANSFER, &request, option.hard_ttl()).await
+        self.call(RPCTypes::TransferLeader, path::TRANSFER, request.from_leader(), &request, option.hard_ttl()).await
     }
 }
 

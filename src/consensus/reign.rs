@@ -1,6 +1,7 @@
 //! The duties of a raft leader: it moves log time on, so that leases end, and ties log time to the calendar.
 //!
-//! - At the start of its reign it commits the wall clock anchor and, in a new cluster, the floor of the fencing tokens.
+//! - At the start of its reign it raises the floor of the fencing tokens to its wall clock, and commits the wall clock
+//!   anchor.
 //! - Each second while leases live it commits a tick, so that a change of raft leader loses at most that much log time.
 //! - When a deadline passes it commits a tick at once. So the end of a lease is a fact in the log before any reader,
 //!   watcher or waiter hears of it. Otherwise the next raft leader might show the lease as held again.
@@ -49,14 +50,11 @@ pub async fn attend(consensus: Consensus) {
 }
 
 async fn open_reign(consensus: &Consensus) -> Result<(), Undecided> {
-    anchor_wall_clock(consensus).await?;
-    if consensus.replica().position().counters.last_fencing_token == 0 {
-        // Milliseconds since 1970. So even a cluster that is rebuilt from nothing grants higher tokens than the lost
-        // one, unless the lost one granted more than a thousand a second all its life.
-        let floor = FencingToken(consensus.wall_time().0.max(1));
-        propose(consensus, |stamp| Command::RaiseFencingFloor { stamp, floor }).await?;
-    }
-    Ok(())
+    // Milliseconds since 1970. So a cluster that is rebuilt from nothing, or from old copies of its data, still grants
+    // higher tokens than before. The exception: it has granted more than a thousand a second all its life.
+    let floor = FencingToken(consensus.wall_time().0);
+    propose(consensus, |stamp| Command::RaiseFencingFloor { stamp, floor }).await?;
+    anchor_wall_clock(consensus).await
 }
 
 async fn attend_once(consensus: &Consensus) -> Result<(), Undecided> {

@@ -56,7 +56,7 @@ pub enum Refusal {
     CapacityReached,
     /// The stamp and the log entry have different raft terms. The command must be stamped anew.
     StaleStamp,
-    /// No fencing floor has been set yet, so a grant could repeat a token of a lost cluster.
+    /// The fencing floor has not been raised in this raft term yet, so a grant could repeat a token.
     NotReady,
 }
 

@@ -32,6 +32,8 @@ pub struct Counters {
     pub last_fencing_token: u64,
     /// The link between log time and the calendar, for display.
     pub wall_anchor: Option<WallAnchor>,
+    /// The raft term in which the floor was last raised. 0 before the first floor.
+    pub floor_raft_term: u64,
 }
 
 /// The effect of one command.
@@ -106,7 +108,7 @@ impl Rooms {
         let mut events = Vec::new();
         let outcome = match command {
             Command::Campaign { campaign, live_leases_max, .. } => {
-                self.campaign(campaign, *live_leases_max, &mut events)
+                self.campaign(campaign, *live_leases_max, entry_raft_term, &mut events)
             }
             Command::Renew { renew, .. } => self.renew(renew, &mut events),
             Command::Resign { resign, .. } => self.resign(resign, &mut events),
@@ -119,6 +121,7 @@ impl Rooms {
             Command::RaiseFencingFloor { floor, .. } => {
                 let floor = floor.0.min(fencing_token_max().0);
                 self.counters.last_fencing_token = self.counters.last_fencing_token.max(floor);
+                self.counters.floor_raft_term = entry_raft_term;
                 Outcome::Noted
             }
         };
@@ -129,12 +132,20 @@ impl Rooms {
         self.counters.log_time = self.counters.log_time.max(stamp.log_time);
     }
 
-    fn campaign(&mut self, campaign: &Campaign, live_leases_max: u64, events: &mut Vec<RoomEvent>) -> Outcome {
+    fn campaign(
+        &mut self,
+        campaign: &Campaign,
+        live_leases_max: u64,
+        raft_term: u64,
+        events: &mut Vec<RoomEvent>,
+    ) -> Outcome {
         self.end_if_due(&campaign.room, events);
         if self.leases.contains_key(&campaign.room) {
             return Outcome::Occupied(self.view(&campaign.room));
         }
-        if self.counters.last_fencing_token == 0 {
+        // The nodes may have started from old copies of their data. Then only a new floor is above the tokens that were
+        // granted after the copies were made.
+        if self.counters.floor_raft_term != raft_term {
             return Outcome::Refused(Refusal::NotReady);
         }
         if self.is_full(live_leases_max) || self.counters.last_fencing_token >= fencing_token_max().0 {

@@ -91,3 +91,6 @@ impl Node {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -76,7 +76,9 @@ async fn write_to_file(
 fn answer<T: Serialize>(answer: RaftAnswer<T>) -> Result<Response, Rejected> {
     match answer {
         Ok(answer) => framed(&answer),
-        Err(error @ Unanswered::SnapshotRejected(_)) => Err(Rejected(StatusCode::BAD_REQUEST, error.to_string())),
+        Err(error @ (Unanswered::SnapshotRejected(_) | Unanswered::Untrue(_))) => {
+            Err(Rejected(StatusCode::BAD_REQUEST, error.to_string()))
+        }
         Err(error) => Err(Rejected(StatusCode::SERVICE_UNAVAILABLE, error.to_string())),
     }
 }

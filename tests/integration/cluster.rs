@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::caller::{Caller, fill_log};
 use crate::harness::{Cluster, Node, eventually};
+use crate::storage_fixtures::copy_tree;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_node_answers_every_kind_of_request() {
@@ -104,6 +105,49 @@ async fn leases_survive_kill_9_of_the_raft_leader() {
         cluster.ready().await;
     }
     cluster.converged().await;
+}
+
+/// An operator copies the data folders of stopped nodes, and puts the copies back later. All grants in between are
+/// forgotten, so their terms are known to the holders alone.
+async fn old_copies_give_no_term_again(mut cluster: Cluster) {
+    let nodes = cluster.nodes.len();
+    let callers = Caller::of_each(&cluster).await;
+    callers[0].win("before-the-copy", "worker-a", 300).await;
+    let copies = tempfile::tempdir().unwrap();
+    let copy_of = |node: &Node| copies.path().join(&node.settings.name);
+    cluster.nodes.iter_mut().for_each(Node::kill);
+    for node in &cluster.nodes {
+        copy_tree(&node.settings.data_dir, &copy_of(node));
+    }
+    cluster.nodes.iter_mut().for_each(Node::start_again);
+    cluster.ready().await;
+    let mut highest = 0;
+    for count in 0..50 {
+        let held = callers[count % nodes].win(&format!("after-the-copy-{count}"), "worker-a", 300).await;
+        highest = highest.max(held.term);
+    }
+    cluster.nodes.iter_mut().for_each(Node::kill);
+    for node in &cluster.nodes {
+        std::fs::remove_dir_all(&node.settings.data_dir).unwrap();
+        copy_tree(&copy_of(node), &node.settings.data_dir);
+    }
+    cluster.nodes.iter_mut().for_each(Node::start_again);
+    cluster.ready().await;
+    for (count, caller) in callers.iter().enumerate() {
+        let held = caller.win(&format!("after-the-copy-{count}"), "worker-b", 300).await;
+        assert!(held.term > highest, "term {} after {highest} had been granted", held.term);
+        highest = held.term;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn old_copies_of_three_data_folders_give_no_term_again() {
+    old_copies_give_no_term_again(Cluster::three().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_old_copy_of_a_single_data_folder_gives_no_term_again() {
+    old_copies_give_no_term_again(Cluster::single().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use openraft::raft::{AppendEntriesRequest, TransferLeaderRequest, VoteRequest};
 use quorate::codec;
 use quorate::peer::path;
+use quorate::raft_types::{TypeConfig, Vote};
 use rustix::process::Signal;
 
 use crate::caller::Caller;
@@ -140,6 +142,50 @@ async fn rejected_requests_are_logged_once_a_minute_and_without_their_path() {
     );
     assert!(strangers[0].contains("\"route\":\"none\"") && strangers[0].contains("127.0.0.1:"), "{strangers:?}");
     assert!(others[0].contains("127.0.0.1:"), "{others:?}");
+}
+
+/// openraft adds one to raft terms and indexes. At the end of their range it panics, again at every start.
+#[tokio::test(flavor = "multi_thread")]
+async fn absurd_raft_terms_of_a_member_are_rejected_and_do_no_harm() {
+    let mut cluster = Cluster::three().await;
+    let held = Caller::of(&cluster.nodes[0]).await.win("beside-absurd-terms", "worker-a", 300).await;
+    for place in 0..3 {
+        let target = Target::of(&cluster, place).await;
+        for raft_term in [u64::MAX, u64::MAX - 1, 1 << 63, (1 << 48) + 1, 1 << 40] {
+            for (path, body) in raft_messages(raft_term) {
+                let (status, text, _) = target.ask(path, &target.headers(), body.len(), &body).await;
+                assert_eq!(status, 400, "{path} with raft term {raft_term}: {text}");
+                assert!(text.contains("cannot be true"), "{text}");
+            }
+        }
+    }
+    // A raft term that was stored would stop a node now.
+    for node in &mut cluster.nodes {
+        node.kill();
+        node.start_again();
+    }
+    cluster.ready().await;
+    let renewed = Caller::of(&cluster.nodes[1]).await.renew("beside-absurd-terms", &held.token).await;
+    assert_eq!(renewed.held("beside-absurd-terms").term, held.term);
+    cluster.converged().await;
+}
+
+/// Every raft message with a vote of this raft term, except for the snapshot, whose head is checked by the same code.
+fn raft_messages(raft_term: u64) -> Vec<(&'static str, Vec<u8>)> {
+    let append = AppendEntriesRequest::<TypeConfig> {
+        vote: Vote::new_committed(raft_term, 1),
+        prev_log_id: None,
+        entries: Vec::new(),
+        leader_commit: None,
+    };
+    let vote = VoteRequest::<TypeConfig>::new(Vote::new(raft_term, 1), None);
+    let transfer = TransferLeaderRequest::<TypeConfig>::new(Vote::new_committed(raft_term, 1), 1, None);
+    vec![
+        (path::APPEND, codec::encode(&append).unwrap()),
+        (path::VOTE, codec::encode(&vote).unwrap()),
+        (path::PRE_VOTE, codec::encode(&vote).unwrap()),
+        (path::TRANSFER, codec::encode(&transfer).unwrap()),
+    ]
 }
 
 /// Bodies that no handler may accept.

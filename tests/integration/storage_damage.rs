@@ -196,3 +196,18 @@ async fn a_failed_write_of_the_watermark_is_reported() {
     let failure = tokio::time::timeout(Duration::from_secs(10), storage.log.failed()).await.unwrap();
     assert!(failure.to_string().contains("watermark"), "{failure}");
 }
+
+#[tokio::test]
+async fn numbers_on_the_disk_that_cannot_be_true_are_damage() {
+    for (vote, last) in [(u64::MAX, 1), ((1 << 48) + 1, 1), (1, u64::MAX - 1), (1, (1 << 48) + 1)] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut storage = open(folder.path());
+        storage.log.save_vote(&Vote::new(vote, 1)).await.unwrap();
+        append(&mut storage.log, [entry(last, 0)]).await.unwrap();
+        drop(storage);
+        let error = quorate::storage::open(config(folder.path()), &SystemRandom).err().expect("an error");
+        assert!(matches!(error, StorageError::Damaged { .. }), "{error}");
+        assert!(error.to_string().contains("cannot be true"), "{error}");
+        assert!(error.to_string().contains("move the data directory away"), "{error}");
+    }
+}

@@ -72,7 +72,12 @@ pub async fn read_all(log: &mut LogStore) -> Vec<Entry> {
 
 /// The state after this many grants, applied up to this entry.
 pub fn state(leases: u64, applied: LogId) -> (Rooms, StateMeta) {
-    let counters = Counters { log_time: LogTime(leases), last_fencing_token: 1_000 + leases, wall_anchor: None };
+    let counters = Counters {
+        log_time: LogTime(leases),
+        last_fencing_token: 1_000 + leases,
+        wall_anchor: None,
+        floor_raft_term: 1,
+    };
     let rooms = Rooms::restore(counters, (0..leases).map(|number| (room(number), lease(number))));
     let meta = StateMeta { counters, applied: Some(applied), membership: membership(), digest: rooms.digest() };
     (rooms, meta)
@@ -95,6 +100,7 @@ pub fn write_snapshot(snapshots: &SnapshotStore, leases: u64, applied: LogId) ->
         log_time: LogTime(leases.len() as u64),
         last_fencing_token: 1_000 + leases.len() as u64,
         wall_anchor: None,
+        floor_raft_term: 1,
     };
     snapshots.write(None, &snapshot_meta(applied), counters, leases.into_iter()).unwrap()
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use quorate::clock::{Clock, ClockReading};
 use quorate::domain::WallTime;
 
-/// Where simulated wall clocks begin: 2026-01-01, in milliseconds since 1970.
-const EPOCH: u64 = 1_767_225_600_000;
+/// Where simulated wall clocks begin: in December 2026, in milliseconds since 1970.
+const EPOCH: u64 = 1_797_000_000_000;
 
 /// The clocks of one process. A restarted process gets new ones.
 pub struct SimulatedClock {

@@ -344,6 +344,29 @@ fn no_more_leases_live_than_the_command_allows() {
 }
 
 #[test]
+fn a_new_raft_term_grants_nothing_before_it_has_raised_the_fencing_floor() {
+    let mut log = Log::ready();
+    log.campaign(0, "room-one", 1, 5);
+    let raft_term = REIGN + 1;
+    let stamp = Stamp { log_time: LogTime(10), raft_term };
+    let wanted = |name: &str| Command::Campaign {
+        stamp,
+        campaign: campaign(name, 2, 5),
+        live_leases_max: ROOMY.live_leases_max,
+    };
+    let outcome = log.0.apply(raft_term, &wanted("room-two")).outcome;
+    assert_eq!(outcome, Outcome::Refused(Refusal::NotReady));
+    let outcome = log.0.apply(raft_term, &wanted("room-one")).outcome;
+    assert!(matches!(outcome, Outcome::Occupied(_)), "an occupied room can be shown");
+
+    let floor = Command::RaiseFencingFloor { stamp, floor: FencingToken(FLOOR + 50) };
+    assert_eq!(log.0.apply(raft_term, &floor).outcome, Outcome::Noted);
+    let outcome = log.0.apply(raft_term, &wanted("room-two")).outcome;
+    assert!(matches!(outcome, Outcome::Granted(_)), "{outcome:?}");
+    assert_eq!(log.lease("room-two").fencing_token, FencingToken(FLOOR + 51));
+}
+
+#[test]
 fn nothing_is_granted_before_a_fencing_floor_is_set() {
     let mut log = Log(Rooms::default());
     assert_eq!(log.campaign(0, "room-one", 1, 5), Outcome::Refused(Refusal::NotReady));
@@ -495,6 +518,7 @@ fn every_difference_changes_the_digest() {
         Counters { log_time: LogTime(1), ..counters },
         Counters { last_fencing_token: 9_999, ..counters },
         Counters { wall_anchor: Some(anchor), ..counters },
+        Counters { floor_raft_term: 9, ..counters },
     ] {
         digests.push(Rooms::restore(changed, leases.clone()).digest());
     }

@@ -16,6 +16,7 @@ use super::pending::FlushGroup;
 use super::types::{LogTypes, StoredLogId, StoredVote};
 use super::watermark::{Watermark, WatermarkFile};
 use crate::raft_types::LogId;
+use crate::raft_types::numbers::{Implausible, check_log_id, check_vote};
 
 const THING: &str = "log";
 
@@ -33,6 +34,7 @@ pub(super) fn open(
     let config = Arc::new(config(&path, chunk_bytes));
     let is_locked = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
     let mut log = files::take_lock(is_locked, || RaftLog::open(config.clone())).map_err(failure(&path))?;
+    check_numbers(&log).map_err(|why| StorageError::damaged(THING, &path, why.to_string()))?;
     check_whole(&log, &path)?;
     check_watermark(&log, watermark.written(), &path)?;
     if let Some(snapshot) = snapshot {
@@ -69,6 +71,14 @@ fn failure(path: &Path) -> impl FnOnce(io::Error) -> StorageError {
         | io::ErrorKind::Other => StorageError::damaged(THING, path, error.to_string()),
         _ => StorageError::io(THING, "open", path)(error),
     }
+}
+
+/// Checks that the stored numbers can be true. openraft would panic at numbers near the end of their range.
+fn check_numbers(log: &RaftLog<LogTypes>) -> Result<(), Implausible> {
+    let state = log.log_state();
+    state.vote().map_or(Ok(()), |vote| check_vote(&vote.0))?;
+    let log_ids = [state.purged(), state.committed(), state.last()];
+    log_ids.into_iter().flatten().try_for_each(|log_id| check_log_id(&log_id.0))
 }
 
 /// Checks the first and the last entry. raft-log itself notices only a file that is missing in the middle of the log.

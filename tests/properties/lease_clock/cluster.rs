@@ -9,8 +9,8 @@ use std::rc::Rc;
 
 use quorate::clock::ClockReading;
 use quorate::domain::{
-    Campaign, Command, ContenderId, Counters, LeaseDuration, LogTime, Nonce, Renew, Resign, RoomId, Rooms, SecretHash,
-    Stamp, WallTime,
+    Campaign, Command, ContenderId, Counters, FencingToken, LeaseDuration, LogTime, Nonce, Renew, Resign, RoomId,
+    Rooms, SecretHash, Stamp, WallTime,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -253,6 +253,10 @@ impl Cluster {
     }
 
     fn command(&mut self, node: usize, stamp: Stamp) -> Command {
+        // As a raft leader does at the start of its reign. Without it no campaign of the reign would win.
+        if self.nodes[node].rooms.counters().floor_raft_term != stamp.raft_term {
+            return Command::RaiseFencingFloor { stamp, floor: FencingToken(1) };
+        }
         match self.random.random_range(0..10) {
             0..5 => return Command::Tick { stamp },
             5 => return Command::AnchorWallClock { stamp, wall_time: self.wall_time(node) },
