@@ -26,13 +26,13 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// The address of the client listener.
     pub listen: SocketAddr,
-    /// The address of the peer listener.
+    /// The address of the peer listener. A node without peers does not open it.
     pub peer_listen: SocketAddr,
     /// The nodes that found the cluster, this one included. If the list is empty, this node founds a cluster alone.
     pub peers: Vec<Peer>,
     /// The URL at which clients reach this node, if the operator set one. Use [`Config::client_url`].
     pub advertise_url: Option<String>,
-    /// The secret that peers must prove to know. It is `None` only if all peers are on this machine.
+    /// The secret that peers must prove to know. A node with peers has one.
     pub cluster_secret: Option<SecretString>,
     /// What clients may do at this node.
     pub http: HttpSettings,
@@ -89,7 +89,7 @@ impl Config {
         };
         config.check_values()?;
         config.check_peers()?;
-        config.check_exposure()?;
+        config.check_secret()?;
         Ok(config)
     }
 
@@ -154,23 +154,14 @@ impl Config {
         Ok(())
     }
 
-    /// Without a cluster secret, everyone who reaches the peer listener can change every lease.
-    fn check_exposure(&self) -> Result<(), ConfigError> {
-        if self.cluster_secret.is_some() {
+    /// Without a cluster secret, every process that reaches the peer listener could change every lease. So loopback is no
+    /// exception.
+    fn check_secret(&self) -> Result<(), ConfigError> {
+        if self.peers.is_empty() || self.cluster_secret.is_some() {
             return Ok(());
         }
-        if !self.peer_listen.ip().to_canonical().is_loopback() {
-            let problem = format!("other machines can reach {}, but there is no cluster secret", self.peer_listen);
-            let fix =
-                "set --cluster-secret-file to a file with the secret that all nodes share, or listen on 127.0.0.1";
-            return Err(ConfigError::new("--peer-listen", problem, fix));
-        }
-        if let Some(peer) = self.peers.iter().find(|peer| !peers::is_loopback(&peer.address)) {
-            let problem = format!("{} is on another machine, but there is no cluster secret", peer.address);
-            let fix = "set --cluster-secret-file to a file with the secret that all nodes share";
-            return Err(ConfigError::new("--peers", problem, fix));
-        }
-        Ok(())
+        let fix = "set --cluster-secret-file to a file with the secret that all nodes share";
+        Err(ConfigError::new("--peers", "there is no cluster secret", fix))
     }
 }
 

@@ -1,7 +1,5 @@
 //! The list of the nodes that found a cluster.
 
-use std::net::IpAddr;
-
 use super::error::ConfigError;
 use super::parse::name;
 
@@ -48,11 +46,4 @@ pub fn split_address(address: &str) -> Option<(&str, u16)> {
         None => !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte)),
     };
     valid.then_some((host, port))
-}
-
-/// Whether `host:port` can only be on this machine.
-pub fn is_loopback(address: &str) -> bool {
-    let Some((host, _)) = split_address(address) else { return false };
-    let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    host == "localhost" || ip.is_ok_and(|ip| ip.to_canonical().is_loopback())
 }

@@ -30,8 +30,7 @@ pub struct RawConfig {
     #[arg(long, env = "QUORATE_LISTEN", value_name = "IP:PORT")]
     pub listen: Option<String>,
 
-    /// IP address and port for the other nodes; needs --cluster-secret-file if other machines can reach it
-    /// [default: 127.0.0.1:7401]
+    /// IP address and port for the other nodes; not opened without --peers [default: 127.0.0.1:7401]
     #[arg(long, env = "QUORATE_PEER_LISTEN", value_name = "IP:PORT")]
     pub peer_listen: Option<String>,
 
@@ -45,7 +44,7 @@ pub struct RawConfig {
     #[arg(long, env = "QUORATE_ADVERTISE_URL", value_name = "URL")]
     pub advertise_url: Option<String>,
 
-    /// File with the secret that all nodes share: at least 16 bytes, and mode 600 [default: none]
+    /// File with the secret that all nodes share, needed with --peers: at least 16 bytes, and mode 600 [default: none]
     #[arg(long, env = "QUORATE_CLUSTER_SECRET_FILE", value_name = "FILE")]
     pub cluster_secret_file: Option<PathBuf>,
 

@@ -152,7 +152,9 @@ fn every_key_of_the_file_is_read() {
         log_entries_kept = 1000
         log_level = 'info,openraft=debug'
         log_format = 'json'";
-    let raw = RawConfig::from_toml(text).unwrap();
+    let secret = file(SECRET, 0o600);
+    let text = format!("{text}\n cluster_secret_file = {:?}", secret.to_str().unwrap());
+    let raw = RawConfig::from_toml(&text).unwrap();
     let config = Config::new(raw.clone()).unwrap();
     assert_eq!(config.peers[1], Peer { name: "n2".into(), address: "127.0.0.1:7411".into() });
     assert_eq!(config.advertise_url.as_deref(), Some("https://n1.example"));
@@ -232,11 +234,11 @@ fn invalid_lists_of_peers_are_rejected() {
 }
 
 #[test]
-fn a_peer_listener_that_other_machines_can_reach_needs_a_secret() {
-    rejected(&["--peer-listen", "0.0.0.0:7401"], "--peer-listen", "--cluster-secret-file");
-    rejected(&["--peer-listen", "[::]:7401"], "--peer-listen", "--cluster-secret-file");
+fn a_node_with_peers_needs_a_secret_on_loopback_too() {
     rejected(&["--name", "n1", "--peers", REMOTE_PEERS], "--peers", "--cluster-secret-file");
-    assert!(Config::new(typed(&["--name", "n1", "--peers", PEERS])).is_ok());
+    rejected(&["--name", "n1", "--peers", PEERS], "--peers", "--cluster-secret-file");
+    rejected(&["--name", "n1", "--peers", "n1=127.0.0.1:7401"], "--peers", "--cluster-secret-file");
+    assert!(Config::new(typed(&["--peer-listen", "0.0.0.0:7401"])).is_ok(), "without peers it is not opened");
 
     let secret = file(SECRET, 0o600);
     let secret = secret.to_str().unwrap();
@@ -283,7 +285,9 @@ fn a_node_is_reached_at_its_advertised_address_or_where_it_listens() {
     assert_eq!(alone.client_url(anywhere), "http://n1:7400");
     assert_eq!((alone.peer_address(bound), alone.peer_address(anywhere)), (bound.to_string(), "n1:7400".into()));
 
-    let member = Config::new(typed(&["--name", "n2", "--peers", PEERS])).unwrap();
+    let secret = file(SECRET, 0o600);
+    let secret = ["--cluster-secret-file", secret.to_str().unwrap()];
+    let member = Config::new(typed(&[&["--name", "n2", "--peers", PEERS][..], &secret].concat())).unwrap();
     assert_eq!(member.client_url(anywhere), "http://localhost:7400");
     assert_eq!(member.peer_address(anywhere), "localhost:7411");
     let advertised = Config::new(typed(&["--advertise-url", "http://n1.example:80/"])).unwrap();

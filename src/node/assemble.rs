@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 
@@ -55,6 +56,9 @@ impl Node {
         let storage = blocking.run(move || Ok(storage::open(storage_config, &*storage_random))).await??;
         let parts = Parts { node, storage, transport: transport.clone(), clock };
         let consensus = consensus::start(parts, config.consensus.clone()).await?;
+        if config.peers.is_empty() && consensus.has_log() {
+            check_is_alone(&consensus).await?;
+        }
         if !consensus.has_log() {
             consensus.hold_back("waiting for a cluster");
         }
@@ -90,6 +94,26 @@ impl Node {
             Err(error) => error,
         }
     }
+}
+
+/// Checks that a node without a peer listener is the only member of its cluster.
+async fn check_is_alone(consensus: &Consensus) -> Result<(), NodeError> {
+    const LOOK_EVERY: Duration = Duration::from_millis(5);
+    /// The raft core needs some milliseconds to read the members from its log.
+    const LOOKS_MAX: u32 = 400;
+    for _ in 0..LOOKS_MAX {
+        match consensus.status().members.len() {
+            0 => tokio::time::sleep(LOOK_EVERY).await,
+            1 => return Ok(()),
+            members => {
+                return Err(NodeError::Setup(format!(
+                    "--peers: this node belongs to a cluster of {members} nodes, but --peers is not set, so no other \
+                     node could reach it; set --peers and --cluster-secret-file as before"
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -19,9 +19,6 @@ const ENTRIES_PER_FILE: usize = 800;
 /// Connections from one node to another: 8 for forwarded operations, and the others for raft messages.
 const PER_PEER: usize = 16;
 
-/// Connections of the peer listener that even a node without peers has, so that other nodes can reach it.
-const PEER_LISTENER_MIN: usize = 32;
-
 /// How the open files are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenFiles {
@@ -62,7 +59,7 @@ impl OpenFiles {
         let log = usize::try_from(log_entries).unwrap_or(usize::MAX) / ENTRIES_PER_FILE;
         let to_peers = config.peers.len().saturating_sub(1) * PER_PEER;
         // One address may have half of the connections. Doubled, they are enough even if all peers share one address.
-        let peer_connections = PEER_LISTENER_MIN.max(2 * config.peers.len() * PER_PEER);
+        let peer_connections = 2 * config.peers.len() * PER_PEER;
         let set_aside = OWN.saturating_add(log).saturating_add(to_peers + peer_connections);
         let left = limit.saturating_sub(set_aside);
         if left < Self::CLIENT_CONNECTIONS_MIN {

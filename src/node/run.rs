@@ -31,17 +31,26 @@ pub async fn run(config: Config, when_ready: impl FnOnce(SocketAddr) + Send + 's
     let open_files = OpenFiles::claim(&config)?;
     // Both ports come first, so that a node that can't listen changes nothing on the disk.
     let (client_listener, listen) = bind("--listen", config.listen)?;
-    let (peer_listener, peer_listen) = bind("--peer-listen", config.peer_listen)?;
+    let peer_listener = match config.peers.is_empty() {
+        true => None,
+        false => Some(bind("--peer-listen", config.peer_listen)?),
+    };
+    let peer_listen = peer_listener.as_ref().map_or(config.peer_listen, |(_, bound)| *bound);
     let mut stop = StopSignals::new()?;
 
     let node = Node::start(&config, Outside::real()?, listen, peer_listen).await?;
     let limits = |max| ConnectionLimits { max, per_address_max: max / 2, trusted_proxies: Vec::new() };
-    let peer_limits = limits(open_files.peer_connections);
-    let peer_serving = Serving::start(peer_listener, peer_limits, node.peer_router())?;
+    let peer_serving = match peer_listener {
+        Some((listener, _)) => {
+            tracing::info!(%peer_listen, "listening for peers");
+            Some(Serving::start(listener, limits(open_files.peer_connections), node.peer_router())?)
+        }
+        None => None,
+    };
     let client_limits = limits(open_files.client_connections);
     let client_limits = ConnectionLimits { trusted_proxies: config.http.trusted_proxies.clone(), ..client_limits };
     let client_serving = Serving::start(client_listener, client_limits, node.client_router(&config))?;
-    tracing::info!(%listen, %peer_listen, name = %config.name, data_dir = %config.data_dir.display(), "listening");
+    tracing::info!(%listen, name = %config.name, data_dir = %config.data_dir.display(), "listening");
 
     let consensus = node.consensus().clone();
     let announce = tokio::spawn(announce(consensus.clone(), move || when_ready(listen)));
@@ -58,7 +67,12 @@ pub async fn run(config: Config, when_ready: impl FnOnce(SocketAddr) + Send + 's
         consensus.hand_over(Instant::now() + HAND_OVER_TIME).await;
     }
     let grace = if result.is_ok() { STOP_GRACE } else { FAILED_GRACE };
-    let all_closed = async { tokio::join!(client_serving.stop(grace), peer_serving.stop(grace)) };
+    let peers_closed = async {
+        if let Some(serving) = peer_serving {
+            serving.stop(grace).await;
+        }
+    };
+    let all_closed = async { tokio::join!(client_serving.stop(grace), peers_closed) };
     tokio::select! {
         _ = all_closed => {}
         () = stop.received() => tracing::warn!("told to stop again: requests in flight are cut off"),

@@ -102,8 +102,8 @@ fn a_setting_that_cannot_work_is_named_with_its_remedy() {
     write_secret(folder, "short", "guess-me");
     refuses(folder, &["--cluster-secret-file", "short"], &["--cluster-secret-file: short", "openssl rand"]);
 
-    let says = ["--peer-listen: other machines can reach 0.0.0.0:7411", "set --cluster-secret-file"];
-    refuses(folder, &["--peer-listen", "0.0.0.0:7411"], &says);
+    let says = ["--peers: there is no cluster secret", "set --cluster-secret-file"];
+    refuses(folder, &["--name", "n1", "--peers", "n1=127.0.0.1:7401,n2=127.0.0.1:7411"], &says);
     refuses(
         folder,
         &["--name", "n9", "--peers", "n1=127.0.0.1:7401,n2=127.0.0.1:7411"],
@@ -144,14 +144,16 @@ fn help_and_version_are_answers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_another_node_has_is_not_taken_from_it() {
-    let cluster = Cluster::single().await;
+    let cluster = Cluster::single_with_peer_listener(None).await;
     let running = &cluster.nodes[0].settings;
     let folder = tempfile::tempdir().unwrap();
     let (listen, peer_listen) = (format!("{}:7400", running.address), format!("{}:7401", running.address));
     let remedy = "is another node running? choose another address with";
     refuses(folder.path(), &["--listen", &listen], &[&format!("--listen {listen}"), "Address already in use", remedy]);
     let says = [&format!("--peer-listen {peer_listen}"), "Address already in use", remedy];
-    refuses(folder.path(), &["--peer-listen", &peer_listen], &says);
+    let secret = write_secret(folder.path(), "secret", "0123456789abcdef0123456789abcdef");
+    let peers = ["--name", "n1", "--peers", "n1=127.0.0.1:7401", "--cluster-secret-file", secret.to_str().unwrap()];
+    refuses(folder.path(), &[&["--peer-listen", &peer_listen][..], &peers].concat(), &says);
     let data_dir = running.data_dir.to_str().unwrap();
     refuses(folder.path(), &["--data-dir", data_dir], &["--data-dir: ", "in use by another process", "stop that one"]);
     assert!(cluster.nodes[0].is_ready().await);

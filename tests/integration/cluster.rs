@@ -107,6 +107,19 @@ async fn leases_survive_kill_9_of_the_raft_leader() {
     cluster.converged().await;
 }
 
+/// Without a peer listener no other node could reach it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_of_three_does_not_start_without_its_peers() {
+    let mut cluster = Cluster::three().await;
+    let node = &mut cluster.nodes[0];
+    node.kill();
+    let peers = node.settings.args.iter().position(|arg| arg == "--peers").expect("each node has peers");
+    node.settings.args.drain(peers..peers + 2);
+    node.start_again();
+    assert_eq!(node.exit_code().await, Some(78));
+    assert!(node.output().contains("--peers: this node belongs to a cluster of 3 nodes"), "{}", node.output());
+}
+
 /// An operator copies the data folders of stopped nodes, and puts the copies back later. All grants in between are
 /// forgotten, so their terms are known to the holders alone.
 async fn old_copies_give_no_term_again(mut cluster: Cluster) {

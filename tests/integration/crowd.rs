@@ -72,8 +72,7 @@ async fn keep_renewing(mut connection: RawConnection, held: Held, stop: Arc<Atom
 
 #[tokio::test(flavor = "multi_thread")]
 async fn idle_connections_do_not_block_the_disk_or_holders_or_peers_of_a_node() {
-    let cluster = Cluster::single_not_ready(&[], Some(FEW_FILES));
-    cluster.ready().await;
+    let cluster = Cluster::single_with_peer_listener(Some(FEW_FILES)).await;
     let node = &cluster.nodes[0];
     let room = "crowded-room";
     let held = Caller::of(node).await.win(room, "worker-a", 300).await;
@@ -189,7 +188,7 @@ async fn a_node_raises_its_limit_of_open_files_and_warns_or_ends_if_the_hard_lim
         "{output}"
     );
 
-    let mut cluster = Cluster::single_not_ready(&[], Some("-n 100"));
+    let mut cluster = Cluster::single_not_ready(&[], Some("-n 80"));
     assert_eq!(cluster.nodes[0].exit_code().await, Some(78));
-    assert!(cluster.nodes[0].output().contains("may have 100 files open, and needs 125"));
+    assert!(cluster.nodes[0].output().contains("may have 80 files open, and needs 93"));
 }

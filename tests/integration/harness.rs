@@ -191,6 +191,19 @@ impl Cluster {
         cluster
     }
 
+    /// One node with a peer listener, because it is the only node in its list of peers. A shell calls `ulimit` first.
+    pub async fn single_with_peer_listener(ulimit: Option<&'static str>) -> Cluster {
+        let folder = tempfile::tempdir().unwrap();
+        let secret = write_secret(folder.path(), "cluster-secret", CLUSTER_SECRET);
+        let settings = NodeSettings::single(folder.path());
+        let peers = format!("n1={}:7401", settings.address);
+        let args = ["--peers", &peers, "--cluster-secret-file", secret.to_str().unwrap()].map(ToOwned::to_owned);
+        let settings = NodeSettings { args: args.into(), ulimit, ..settings };
+        let cluster = Cluster { nodes: vec![Node::start(settings)], _folder: folder };
+        cluster.ready().await;
+        cluster
+    }
+
     /// One node, started by a shell that has called `ulimit` with these arguments.
     pub fn single_not_ready(args: &[&str], ulimit: Option<&'static str>) -> Cluster {
         let folder = tempfile::tempdir().unwrap();

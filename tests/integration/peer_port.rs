@@ -9,7 +9,7 @@ use quorate::raft_types::{TypeConfig, Vote};
 use rustix::process::Signal;
 
 use crate::caller::Caller;
-use crate::harness::{CLUSTER_SECRET, Cluster, eventually, write_secret};
+use crate::harness::{CLUSTER_SECRET, Cluster, eventually};
 use crate::peer_caller::{Headers, Target, proof_of};
 
 /// Every route that only members of the cluster may call.
@@ -107,9 +107,7 @@ async fn strangers_and_broken_peers_are_rejected_and_do_no_harm() {
 /// A stranger can repeat its requests without end, and put anything into the path.
 #[tokio::test(flavor = "multi_thread")]
 async fn rejected_requests_are_logged_once_a_minute_and_without_their_path() {
-    let folder = tempfile::tempdir().unwrap();
-    let secret = write_secret(folder.path(), "cluster-secret", CLUSTER_SECRET);
-    let mut cluster = Cluster::single_with(&["--cluster-secret-file", secret.to_str().unwrap()]).await;
+    let mut cluster = Cluster::single_with_peer_listener(None).await;
     let target = Target::of(&cluster, 0).await;
     let member = target.headers();
     let stranger = Headers { authorization: None, ..member.clone() };
@@ -142,6 +140,15 @@ async fn rejected_requests_are_logged_once_a_minute_and_without_their_path() {
     );
     assert!(strangers[0].contains("\"route\":\"none\"") && strangers[0].contains("127.0.0.1:"), "{strangers:?}");
     assert!(others[0].contains("127.0.0.1:"), "{others:?}");
+}
+
+/// Any process of the machine could use it to change every lease.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_without_peers_has_no_peer_listener() {
+    let cluster = Cluster::single().await;
+    let address = format!("{}:7401", cluster.nodes[0].settings.address);
+    let refused = tokio::net::TcpStream::connect(&address).await.unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
 }
 
 /// openraft adds one to raft terms and indexes. At the end of their range it panics, again at every start.

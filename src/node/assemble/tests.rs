@@ -1,5 +1,4 @@
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use super::*;
 use crate::clock::{Clock, ClockReading, SystemClock, WALL_TIME_MIN};
