@@ -3,7 +3,7 @@
 //! ```text
 //! <dir>/lock                one process at a time
 //!       identity            node id, cluster id               flushed when written
-//!       watermark           what the log has at least         flushed before a vote is answered, else each second
+//!       watermark           the log's format and least end    flushed before a vote is answered, else each second
 //!       log/                raft log and vote (raft-log)      flushed before an append or a vote is answered
 //!       leases/             the state (sled)                  flushed before a snapshot; log and snapshot can remake it
 //!       snapshots/          the state at one log position     flushed before openraft hears of it and purges the log
@@ -14,6 +14,8 @@
 //! The log, its vote and the newest snapshot are the truth. If a node finds them damaged or shortened, it must not
 //! take part under its old identity, and [`StorageError::Damaged`] says so. The lease database is a cache of them.
 //! It is remade if it is damaged, behind the purged part of the log, or ahead of the log's end.
+//!
+//! If a newer version wrote any of the files, a start changes nothing and fails with [`StorageError::Newer`].
 
 mod blocking;
 mod config;

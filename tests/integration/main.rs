@@ -50,5 +50,6 @@ mod storage_damage;
 mod storage_damage_state;
 mod storage_golden;
 mod storage_kill;
+mod storage_newer;
 mod watch;
 mod watch_slow_reader;

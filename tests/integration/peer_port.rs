@@ -69,6 +69,12 @@ async fn rejects_wrong_bodies(target: &Target) {
             assert_eq!(status, 400, "{path} {} bytes: {text}", body.len());
         }
     }
+    let newer = newer_frame();
+    for path in MEMBERS_ONLY {
+        let (status, text, _) = target.ask(path, &member, newer.len(), &newer).await;
+        assert_eq!(status, 400, "{path}: {text}");
+        assert!(text.contains("a newer version of quorate wrote it in format 2"), "{path}: {text}");
+    }
     for path in MEMBERS_ONLY.into_iter().filter(|path| *path != path::SNAPSHOT) {
         let body = vec![0; codec::PAYLOAD_BYTES_MAX + 65];
         assert_eq!(target.ask(path, &member, body.len(), &body).await.0, 413, "{path}");
@@ -139,6 +145,15 @@ async fn rejected_requests_are_logged_once_a_minute_and_without_their_path() {
     );
     assert!(strangers[0].contains("\"route\":\"none\"") && strangers[0].contains("127.0.0.1:"), "{strangers:?}");
     assert!(others[0].contains("127.0.0.1:"), "{others:?}");
+}
+
+/// An intact frame of the next format.
+fn newer_frame() -> Vec<u8> {
+    let mut frame = codec::encode(&0_u64).unwrap();
+    frame[0] = codec::FORMAT + 1;
+    let checksum = crc32fast::hash(&frame[..5]);
+    frame[5..9].copy_from_slice(&checksum.to_be_bytes());
+    frame
 }
 
 /// Bodies that no handler may accept.

@@ -14,10 +14,16 @@ use super::super::error::StorageError;
 use super::super::files;
 use super::pending::FlushGroup;
 use super::types::{LogTypes, StoredLogId, StoredVote};
-use super::watermark::{Watermark, WatermarkFile};
+use super::watermark::{self, Watermark, WatermarkFile};
+use crate::codec;
 use crate::raft_types::LogId;
 
 const THING: &str = "log";
+
+/// Checks the format of the log, without a change to any file. The payloads are frames, and are checked by [`open`].
+pub(super) fn check_format(dir: &DataDir) -> Result<(), StorageError> {
+    watermark::read(dir).map(drop)
+}
 
 /// Opens the log and its watermark, and finishes a purge that a crash cut off.
 pub(super) fn open(
@@ -60,9 +66,15 @@ fn config(path: &Path, chunk_bytes: usize) -> raft_log::Config {
     config
 }
 
-/// Sorts an error of raft-log: these kinds mean damage, the others are failures of the operating system.
+/// Sorts an error of raft-log: some kinds mean damage, the others are failures of the operating system.
 fn failure(path: &Path) -> impl FnOnce(io::Error) -> StorageError {
     move |error| match error.kind() {
+        io::ErrorKind::Unsupported if error.to_string().starts_with(codec::NEWER) => {
+            // Of a decoder's error, raft-log keeps only the kind and the text, and appends the place of the record.
+            let text = error.to_string();
+            let why = text.split("; when:").next().unwrap_or_default().to_owned();
+            StorageError::Newer { thing: THING, path: path.to_owned(), why }
+        }
         io::ErrorKind::InvalidData
         | io::ErrorKind::InvalidInput
         | io::ErrorKind::UnexpectedEof
