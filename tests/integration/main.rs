@@ -37,6 +37,7 @@ mod hold;
 mod hung_leader;
 mod message_golden;
 mod openapi;
+mod peer_answers;
 mod peer_port;
 mod peer_snapshots;
 mod power_cut;
