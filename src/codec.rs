@@ -1,17 +1,19 @@
 //! Frames for the disk and for peers: one value with its length and checksums.
 //!
 //! No other file names bincode, which is no longer maintained (RUSTSEC-2025-0141). To replace it, add a new format byte
-//! here, and keep reading the old one.
+//! here, and keep reading the old one. A change of a stored or sent type needs a new format byte as well.
 //!
 //! ```text
 //! frame = format byte (1) | payload length (u32, big endian) | CRC-32 of the five bytes before | payload | CRC-32 of the payload
 //! ```
 //!
 //! The length has its own checksum. So a damaged length can be distinguished from a frame that was cut off. A damaged
-//! length is an error. A frame that was cut off is the normal end of a log after a crash.
+//! length is an error. A frame that was cut off is the normal end of a log after a crash. The same checksum covers the
+//! format byte, so that a damaged one is not taken for a newer format.
 
 #![allow(clippy::disallowed_methods, reason = "this file is the only one that uses bincode")]
 
+use std::cmp::Ordering;
 use std::io::{self, Read, Write};
 
 use bincode::Options;
@@ -24,14 +26,25 @@ pub const FORMAT: u8 = 1;
 /// The largest payload of one frame. A raft message carries up to this much log. A lease has less than 6 KiB.
 pub const PAYLOAD_BYTES_MAX: usize = 16 << 20;
 
+/// The bytes of a frame around its payload.
+pub const OVERHEAD_BYTES: usize = HEAD_BYTES + 4;
+
+/// Begins the text of [`CodecError::Newer`].
+pub const NEWER: &str = "a newer version of quorate";
+
 const HEAD_BYTES: usize = 1 + 4 + 4;
 
 /// Why bytes could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
-    /// A later version wrote the frame in a format that this version does not know.
-    #[error("format {0} is unknown to this version, which knows {FORMAT}")]
-    UnknownFormat(u8),
+    /// A newer version wrote it, in a format that this version does not know.
+    #[error("{NEWER} wrote it in format {found}, but this version reads only format {read}")]
+    Newer {
+        /// The format that was found.
+        found: u8,
+        /// The format that this version reads.
+        read: u8,
+    },
     /// A checksum does not match: the length or the content is damaged.
     #[error("damaged: the checksum of the {0} does not match")]
     Damaged(&'static str),
@@ -53,6 +66,7 @@ impl From<CodecError> for io::Error {
     fn from(error: CodecError) -> Self {
         match error {
             CodecError::Io(error) => error,
+            newer @ CodecError::Newer { .. } => io::Error::new(io::ErrorKind::Unsupported, newer),
             other => io::Error::new(io::ErrorKind::InvalidData, other),
         }
     }
@@ -107,9 +121,7 @@ pub fn read_from<T: DeserializeOwned>(mut reader: impl Read) -> Result<T, CodecE
     if crc32fast::hash(fields).to_be_bytes() != head_crc {
         return Err(CodecError::Damaged("length"));
     }
-    if fields[0] != FORMAT {
-        return Err(CodecError::UnknownFormat(fields[0]));
-    }
+    check_format(fields[0], FORMAT)?;
     let payload_bytes = u32::from_be_bytes([fields[1], fields[2], fields[3], fields[4]]) as usize;
     if payload_bytes > PAYLOAD_BYTES_MAX {
         return Err(CodecError::TooLarge(payload_bytes));
@@ -125,6 +137,15 @@ pub fn read_from<T: DeserializeOwned>(mut reader: impl Read) -> Result<T, CodecE
         return Err(CodecError::Damaged("content"));
     }
     options().deserialize(&payload).map_err(|error| CodecError::Malformed(error.to_string()))
+}
+
+/// Checks a format that was found against the one that this version reads. A checksum must cover the format.
+pub fn check_format(found: u8, read: u8) -> Result<(), CodecError> {
+    match found.cmp(&read) {
+        Ordering::Equal => Ok(()),
+        Ordering::Greater => Err(CodecError::Newer { found, read }),
+        Ordering::Less => Err(CodecError::Malformed(format!("no version has written format {found}"))),
+    }
 }
 
 fn options() -> impl Options {

@@ -10,7 +10,7 @@ mod secret;
 mod snapshot_stream;
 mod transport;
 
-pub use carrier::{Carrier, Delivered, HttpCarrier, Parcel};
+pub use carrier::{ANSWER_BYTES_MAX, Carrier, Delivered, HttpCarrier, Parcel};
 pub use error::PeerError;
 pub use messages::{Decision, ForwardedOperation, PROTOCOL, PeerIdentity, SnapshotHead, Undecided, header, path};
 pub use secret::ClusterSecret;

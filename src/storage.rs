@@ -3,7 +3,7 @@
 //! ```text
 //! <dir>/lock                one process at a time
 //!       identity            node id, cluster id               flushed when written
-//!       watermark           what the log has at least         flushed before a vote or a new log file is acknowledged,
+//!       watermark           the log's format and least end    flushed before a vote or a new log file is acknowledged,
 //!                                                             before a truncation, else within a second
 //!       log/                raft log and vote (raft-log)      flushed before an append or a vote is answered
 //!       leases/             the state (sled)                  flushed before this node writes a snapshot of its own
@@ -15,6 +15,8 @@
 //! The log, its vote and the newest snapshot are the truth. If a node finds them damaged or shortened, it must not
 //! take part under its old identity, and [`StorageError::Damaged`] says so. The lease database is a cache of log and
 //! snapshot. It is made again if it is damaged, behind the purged part of the log, or ahead of the log's end.
+//!
+//! If a newer version wrote any of the files, a start changes nothing and fails with [`StorageError::Newer`].
 
 mod blocking;
 mod config;

@@ -30,12 +30,28 @@ fn a_damaged_length_is_distinguished_from_a_frame_that_was_cut_off() {
 }
 
 #[test]
-fn a_frame_in_a_later_format_is_an_unknown_format() {
+fn a_frame_in_a_later_format_is_newer_unless_it_is_damaged() {
     let mut bytes = encode(&1_u8).unwrap();
-    bytes[0] = 2;
-    let crc = crc32fast::hash(&bytes[..5]);
-    bytes[5..9].copy_from_slice(&crc.to_be_bytes());
-    assert!(matches!(decode::<u8>(&bytes), Err(CodecError::UnknownFormat(2))));
+    for format in [0, 2, 255] {
+        bytes[0] = format;
+        assert!(matches!(decode::<u8>(&bytes), Err(CodecError::Damaged("length"))), "{format}");
+        let crc = crc32fast::hash(&bytes[..5]);
+        bytes[5..9].copy_from_slice(&crc.to_be_bytes());
+        match decode::<u8>(&bytes) {
+            Err(CodecError::Newer { found, read: FORMAT }) if found == format && format > FORMAT => {}
+            Err(CodecError::Malformed(_)) if format < FORMAT => {}
+            other => panic!("{format}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn an_error_for_a_newer_format_keeps_its_kind_and_its_text() {
+    let error = io::Error::from(check_format(3, 1).unwrap_err());
+    assert_eq!(error.kind(), io::ErrorKind::Unsupported);
+    let text = "a newer version of quorate wrote it in format 3, but this version reads only format 1";
+    assert_eq!(error.to_string(), text);
+    assert!(text.starts_with(NEWER));
 }
 
 #[test]

@@ -113,7 +113,8 @@ impl Inbox {
     ) -> RaftAnswer<SnapshotResponse<TypeConfig>> {
         self.check(&head)?;
         let received = Arc::new(incoming.verify().await.map_err(|error| match error {
-            StorageError::Damaged { why, .. } => rejected(&why),
+            // Not the error's own text, which is advice for the operator of the sender.
+            StorageError::Damaged { why, .. } | StorageError::Newer { why, .. } => rejected(&why),
             error => rejected(&error),
         })?);
         let found = received.description();

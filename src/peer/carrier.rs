@@ -7,6 +7,10 @@ use futures::future::BoxFuture;
 use reqwest::header::HeaderMap;
 
 use super::error::PeerError;
+use crate::codec;
+
+/// The largest answer that is read: one frame.
+pub const ANSWER_BYTES_MAX: usize = codec::PAYLOAD_BYTES_MAX + codec::OVERHEAD_BYTES;
 
 /// One request to a peer.
 #[derive(Debug)]
@@ -37,7 +41,8 @@ pub trait Carrier: Send + Sync + 'static {
     /// Posts a request and waits for the answer.
     ///
     /// # Errors
-    /// `Unreachable` if there was no connection, `NoAnswer` if there was one.
+    /// `Unreachable` if there was no connection, `NoAnswer` if there was one, `Malformed` if the answer is larger than
+    /// [`ANSWER_BYTES_MAX`].
     fn post(&self, parcel: Parcel) -> BoxFuture<'static, Result<Delivered, PeerError>>;
 }
 
@@ -73,22 +78,43 @@ impl Carrier for HttpCarrier {
         let Parcel { address, path, headers, body, timeout } = parcel;
         let request = self.http.post(format!("http://{address}{path}")).headers(headers).body(body).timeout(timeout);
         async move {
-            let response = request.send().await?;
+            let response = request.send().await.map_err(|error| failure(&address, &error))?;
             let status = response.status().as_u16();
-            Ok(Delivered { status, body: response.bytes().await?.into() })
+            match read_body(response).await.map_err(|error| failure(&address, &error))? {
+                Some(body) => Ok(Delivered { status, body }),
+                None => {
+                    let reason = format!("its answer is larger than {ANSWER_BYTES_MAX} bytes");
+                    Err(PeerError::Malformed { address, reason })
+                }
+            }
         }
-        .map(|answered| answered.map_err(|error| failure(address, &error)))
         .boxed()
     }
 }
 
-fn failure(address: String, error: &reqwest::Error) -> PeerError {
+/// The whole body, or `None` if it is larger than [`ANSWER_BYTES_MAX`]. Then the rest is not read, and the connection is
+/// closed.
+async fn read_body(mut response: reqwest::Response) -> Result<Option<Vec<u8>>, reqwest::Error> {
+    if response.content_length().is_some_and(|announced| announced > ANSWER_BYTES_MAX as u64) {
+        return Ok(None);
+    }
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        if body.len() + chunk.len() > ANSWER_BYTES_MAX {
+            return Ok(None);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Some(body))
+}
+
+fn failure(address: &str, error: &reqwest::Error) -> PeerError {
     // The innermost cause names the failure. The outer ones say only that the request failed.
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;
     }
-    let reason = cause.to_string();
+    let (address, reason) = (address.to_owned(), cause.to_string());
     if error.is_connect() {
         PeerError::Unreachable { address, reason }
     } else {

@@ -29,7 +29,7 @@ pub enum PeerError {
         /// The peer's explanation.
         reason: String,
     },
-    /// The request was too large to encode, or the answer could not be decoded.
+    /// The request was too large to encode, or the answer was too large or could not be decoded.
     #[error("peer {address}: {reason}")]
     Malformed {
         /// The peer's address.

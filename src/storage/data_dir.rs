@@ -64,14 +64,13 @@ impl DataDir {
         Ok(folder)
     }
 
-    /// Removes the reserve file, so that a node whose disk is full can start.
-    pub(super) fn release_reserve(&self) -> Result<(), StorageError> {
+    /// Removes the reserve file, so that a node whose disk is full can start. Returns whether there was one.
+    pub(super) fn release_reserve(&self) -> Result<bool, StorageError> {
         let path = self.join("reserve");
         match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(StorageError::io("reserve", "remove", &path)(error))
-            }
-            _ => Ok(()),
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(StorageError::io("reserve", "remove", &path)(error)),
         }
     }
 

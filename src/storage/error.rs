@@ -56,18 +56,21 @@ pub enum StorageError {
         /// What is wrong with it.
         why: String,
     },
-    /// A later version of quorate wrote the file.
+    /// A newer version of quorate wrote the file. It is not damaged, and nothing was changed.
+    ///
+    /// A backup of this node alone would be a danger: the node would have forgotten its vote and acknowledged entries.
     #[error(
-        "the {thing} {} was written by a later version of quorate: {source}; start that version, or a later one",
+        "the {thing} {} can't be read: {why}; nothing was changed: start the newer version again, \
+         or restore a backup made by this version (on every node, not only on this one)",
         path.display()
     )]
     Newer {
         /// Which part of the storage.
         thing: &'static str,
-        /// The file.
+        /// The file or folder.
         path: PathBuf,
-        /// The unknown format.
-        source: CodecError,
+        /// The format that was found, and the one that this version reads.
+        why: String,
     },
     /// A value could not be turned into bytes. The disk is not the cause.
     #[error("cannot encode the {thing}: {source}; this is a fault of quorate: report it")]
@@ -117,10 +120,10 @@ impl StorageError {
         move |source| StorageError::Io { thing, action, path: path.to_owned(), source }
     }
 
-    /// For `map_err` when bytes are read: a failing disk and a later version are not damage.
+    /// For `map_err` when bytes are read: a failing disk and a newer version are not damage.
     pub(super) fn decode(thing: &'static str, path: &Path) -> impl FnOnce(CodecError) -> StorageError {
         move |source| match source {
-            CodecError::UnknownFormat(_) => StorageError::Newer { thing, path: path.to_owned(), source },
+            CodecError::Newer { .. } => StorageError::Newer { thing, path: path.to_owned(), why: source.to_string() },
             CodecError::Io(source) if source.kind() != io::ErrorKind::UnexpectedEof => {
                 StorageError::Io { thing, action: "read", path: path.to_owned(), source }
             }
@@ -138,7 +141,8 @@ impl From<StorageError> for io::Error {
     fn from(error: StorageError) -> Self {
         let kind = match &error {
             StorageError::Io { source, .. } => source.kind(),
-            StorageError::Damaged { .. } | StorageError::Newer { .. } => io::ErrorKind::InvalidData,
+            StorageError::Damaged { .. } => io::ErrorKind::InvalidData,
+            StorageError::Newer { .. } => io::ErrorKind::Unsupported,
             _ => io::ErrorKind::Other,
         };
         io::Error::new(kind, error)

@@ -29,15 +29,29 @@ pub struct Storage {
 }
 
 /// Opens a data directory, or creates it. A start on a full disk can use the reserve.
+///
+/// If a newer version wrote any file in it, nothing is changed.
 pub fn open(config: StorageConfig, random: &dyn Random) -> Result<Storage, StorageError> {
     let dir = Arc::new(DataDir::open(&config)?);
     let identity = Identity::load_or_create(dir.clone(), &config.name, random)?;
-    dir.release_reserve()?;
+    LogStore::check_format(&dir)?;
+    let had_reserve = dir.release_reserve()?;
+    let opened = open_stores(&dir, identity, config.log_chunk_bytes);
+    if opened.is_ok() || had_reserve {
+        dir.take_reserve();
+    }
+    opened
+}
+
+/// Opens everything behind the identity. Snapshots and database are read first, and changed only after the log is open.
+/// The log can't be only read, because raft-log removes a record that a crash cut off.
+fn open_stores(dir: &Arc<DataDir>, identity: Identity, log_chunk_bytes: usize) -> Result<Storage, StorageError> {
     let snapshots = SnapshotStore::open(dir.clone())?;
-    let snapshot = snapshots.current();
-    let log = LogStore::open(dir.clone(), config.log_chunk_bytes, snapshot.and_then(|found| found.meta.last_log_id))?;
-    let (state, stored) = StateStore::open(dir.clone())?;
+    let state = StateStore::open(dir.clone())?;
+    let snapshot = snapshots.current().and_then(|found| found.meta.last_log_id);
+    let log = LogStore::open(dir.clone(), log_chunk_bytes, snapshot)?;
+    snapshots.remove_incomplete()?;
+    let (state, stored) = state.or_replaced()?;
     let recovered = recover::recover(&log, &state, &snapshots, stored)?;
-    dir.take_reserve();
-    Ok(Storage { identity, log, state, snapshots, recovered, lock: dir })
+    Ok(Storage { identity, log, state, snapshots, recovered, lock: dir.clone() })
 }

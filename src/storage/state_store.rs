@@ -20,7 +20,7 @@ use super::data_dir::DataDir;
 use super::error::StorageError;
 use super::files;
 use crate::clock;
-use crate::codec;
+use crate::codec::{self, CodecError};
 use crate::domain::{Counters, Lease, RoomId, Rooms, StateDigest};
 use crate::raft_types::{LogId, StoredMembership};
 
@@ -60,31 +60,32 @@ struct Inner {
     dir: Arc<DataDir>,
 }
 
+/// The database as it was found at the start.
+#[expect(clippy::large_enum_variant, reason = "there is only one, during the start")]
+pub(super) enum Found {
+    /// It can be used. An empty database has the state `None`.
+    Intact(StateStore, Option<(Rooms, StateMeta)>),
+    /// It is damaged. It is still at its place.
+    Damaged { dir: Arc<DataDir>, path: PathBuf, why: String },
+}
+
 enum OpenFailure {
     Damaged(String),
+    Newer(CodecError),
     Io(io::Error),
 }
 
 impl StateStore {
-    /// Opens the database and reads it whole. If it is damaged, it is moved away and replaced by an empty one. An empty
-    /// database has the state `None`.
-    pub(super) fn open(dir: Arc<DataDir>) -> Result<(StateStore, Option<(Rooms, StateMeta)>), StorageError> {
+    /// Opens the database and reads it whole. A damaged one is left where it is: it is moved away only when nothing in
+    /// the data directory is of a newer version ([`Found::or_replaced`]).
+    pub(super) fn open(dir: Arc<DataDir>) -> Result<Found, StorageError> {
         let path = dir.join("leases");
         remove_unfinished_snapshots(&path)?;
-        let why = match open_and_read(&path) {
-            Ok((db, state)) => return Ok((StateStore::of(db, path, dir), state)),
-            Err(OpenFailure::Io(error)) => return Err(StorageError::io(THING, "open", &path)(error)),
-            Err(OpenFailure::Damaged(why)) => why,
-        };
-        let moved_to = quarantine(&dir, &path)?;
-        warn!(
-            %why, path = %moved_to.display(),
-            "the lease database was damaged and has been moved away; a new one is made from snapshot and log"
-        );
         match open_and_read(&path) {
-            Ok((db, state)) => Ok((StateStore::of(db, path, dir), state)),
+            Ok((db, state)) => Ok(Found::Intact(StateStore::of(db, path, dir), state)),
             Err(OpenFailure::Io(error)) => Err(StorageError::io(THING, "open", &path)(error)),
-            Err(OpenFailure::Damaged(why)) => Err(StorageError::damaged(THING, &path, why)),
+            Err(OpenFailure::Newer(error)) => Err(StorageError::decode(THING, &path)(error)),
+            Err(OpenFailure::Damaged(why)) => Ok(Found::Damaged { dir, path, why }),
         }
     }
 
@@ -135,6 +136,25 @@ impl StateStore {
         unless_it_panics(|| work(db))
             .unwrap_or_else(|why| Err(sled::Error::ReportableBug(why)))
             .map_err(|source| StorageError::Database { action, path: self.inner.path.clone(), source })
+    }
+}
+
+impl Found {
+    /// The database and its state. If it is damaged, it is moved away and replaced by an empty one.
+    pub(super) fn or_replaced(self) -> Result<(StateStore, Option<(Rooms, StateMeta)>), StorageError> {
+        let (dir, path, why) = match self {
+            Found::Intact(store, state) => return Ok((store, state)),
+            Found::Damaged { dir, path, why } => (dir, path, why),
+        };
+        let moved_to = quarantine(&dir, &path)?;
+        warn!(
+            %why, path = %moved_to.display(),
+            "the lease database was damaged and has been moved away; a new one is made from snapshot and log"
+        );
+        match StateStore::open(dir)? {
+            Found::Intact(store, state) => Ok((store, state)),
+            Found::Damaged { path, why, .. } => Err(StorageError::damaged(THING, &path, why)),
+        }
     }
 }
 
@@ -197,11 +217,13 @@ fn open_and_read(path: &Path) -> Result<(sled::Db, Option<(Rooms, StateMeta)>), 
 }
 
 fn read(db: &sled::Db) -> Result<Option<(Rooms, StateMeta)>, OpenFailure> {
-    let (mut meta, mut leases) = (None, Vec::new());
+    // The meta comes first. If a newer version has other keys as well, they must not be taken for damage.
+    let meta = db.get(META_KEY)?.map(|value| codec::decode::<StateMeta>(&value)).transpose()?;
+    let mut leases = Vec::new();
     for record in db.iter() {
         let (key, value) = record?;
         match key.split_first() {
-            _ if *key == *META_KEY => meta = Some(codec::decode::<StateMeta>(&value)?),
+            _ if *key == *META_KEY => {}
             Some((&LEASE_PREFIX, room)) => leases.push((room_of(room)?, codec::decode::<Lease>(&value)?)),
             _ => return Err(OpenFailure::Damaged("it has a record with an unknown key".into())),
         }
@@ -257,9 +279,12 @@ impl From<sled::Error> for OpenFailure {
     }
 }
 
-impl From<codec::CodecError> for OpenFailure {
-    fn from(error: codec::CodecError) -> Self {
-        OpenFailure::Damaged(error.to_string())
+impl From<CodecError> for OpenFailure {
+    fn from(error: CodecError) -> Self {
+        match error {
+            CodecError::Newer { .. } => OpenFailure::Newer(error),
+            error => OpenFailure::Damaged(error.to_string()),
+        }
     }
 }
 

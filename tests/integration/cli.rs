@@ -90,6 +90,18 @@ fn a_setting_that_cannot_work_is_named_with_its_remedy() {
     );
     assert_eq!(std::fs::read_dir(folder.join("foreign")).unwrap().count(), 1, "it is left as it was");
     // Whoever runs the tests as root can read everything; a file in the way stops root too.
+    let mut newer = quorate::codec::encode("an identity").unwrap();
+    newer[0] = quorate::codec::FORMAT + 1;
+    let checksum = crc32fast::hash(&newer[..5]);
+    newer[5..9].copy_from_slice(&checksum.to_be_bytes());
+    std::fs::create_dir(folder.join("newer")).unwrap();
+    std::fs::write(folder.join("newer/identity"), &newer).unwrap();
+    refuses(
+        folder,
+        &["--data-dir", "newer"],
+        &["--data-dir: the identity newer/identity", "wrote it in format 2", "start the newer version again"],
+    );
+    assert_eq!(std::fs::read(folder.join("newer/identity")).unwrap(), newer, "it is left as it was");
     let way = ["--data-dir: ", "cannot create", "use another data directory"];
     refuses(folder, &["--data-dir", "foreign/thesis.txt/data"], &way);
     refuses(folder, &["--data-dir", "foreign/thesis.txt"], &way);

@@ -72,6 +72,12 @@ async fn rejects_wrong_bodies(target: &Target) {
             assert_eq!(status, 400, "{path} {} bytes: {text}", body.len());
         }
     }
+    let newer = newer_frame();
+    for path in MEMBERS_ONLY {
+        let (status, text, _) = target.ask(path, &member, newer.len(), &newer).await;
+        assert_eq!(status, 400, "{path}: {text}");
+        assert!(text.contains("a newer version of quorate wrote it in format 2"), "{path}: {text}");
+    }
     for path in MEMBERS_ONLY.into_iter().filter(|path| *path != path::SNAPSHOT) {
         let body = vec![0; codec::PAYLOAD_BYTES_MAX + 65];
         assert_eq!(target.ask(path, &member, body.len(), &body).await.0, 413, "{path}");
@@ -193,6 +199,15 @@ fn raft_messages(raft_term: u64) -> Vec<(&'static str, Vec<u8>)> {
         (path::PRE_VOTE, codec::encode(&vote).unwrap()),
         (path::TRANSFER, codec::encode(&transfer).unwrap()),
     ]
+}
+
+/// An intact frame of the next format.
+fn newer_frame() -> Vec<u8> {
+    let mut frame = codec::encode(&0_u64).unwrap();
+    frame[0] = codec::FORMAT + 1;
+    let checksum = crc32fast::hash(&frame[..5]);
+    frame[5..9].copy_from_slice(&checksum.to_be_bytes());
+    frame
 }
 
 /// Bodies that no handler may accept.

@@ -74,7 +74,7 @@ async fn after(intact: &Path, damage: impl FnOnce(&Path)) -> Found {
             append(&mut storage.log, [entry(1, entries.len() as u64)]).await.unwrap();
             Found::Opened { vote: vote.is_some(), entries: entries.len() as u64 }
         }
-        Err(StorageError::Damaged { .. } | StorageError::Newer { .. }) => Found::Damaged,
+        Err(StorageError::Damaged { .. }) => Found::Damaged,
         Err(error) => panic!("{error}"),
     }
 }

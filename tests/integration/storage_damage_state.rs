@@ -130,18 +130,6 @@ async fn a_damaged_identity_is_not_replaced() {
     assert!(matches!(try_open(dir.path()), Err(StorageError::Damaged { .. })));
 }
 
-#[tokio::test]
-async fn a_file_of_a_later_version_is_not_taken_for_damage() {
-    let dir = directory_with_state().await;
-    change(&dir.path().join("identity"), |bytes| {
-        bytes[0] = 2;
-        let checksum = crc32fast::hash(&bytes[..5]);
-        bytes[5..9].copy_from_slice(&checksum.to_be_bytes());
-    });
-    let Err(error) = try_open(dir.path()) else { panic!("the file of a later version was opened") };
-    assert!(matches!(error, StorageError::Newer { .. }), "{error}");
-}
-
 /// A node must not act as a member of a cluster before the id of the cluster is stored.
 #[tokio::test]
 async fn a_cluster_id_that_could_not_be_stored_is_unknown_until_it_is_stored() {

@@ -14,11 +14,17 @@ use super::super::error::StorageError;
 use super::super::files;
 use super::pending::FlushGroup;
 use super::types::{LogTypes, StoredLogId, StoredVote};
-use super::watermark::{Watermark, WatermarkFile};
+use super::watermark::{self, Watermark, WatermarkFile};
+use crate::codec;
 use crate::raft_types::LogId;
 use crate::raft_types::numbers::{Implausible, check_log_id, check_vote};
 
 const THING: &str = "log";
+
+/// Checks the format of the log, without a change to any file. The payloads are frames, and are checked by [`open`].
+pub(super) fn check_format(dir: &DataDir) -> Result<(), StorageError> {
+    watermark::read(dir).map(drop)
+}
 
 /// Opens the log and its watermark, and finishes a purge that a crash cut off.
 pub(super) fn open(
@@ -62,9 +68,15 @@ fn config(path: &Path, chunk_bytes: usize) -> raft_log::Config {
     config
 }
 
-/// Sorts the errors of raft-log: these kinds mean damage, and all others are failures of the operating system.
+/// Sorts the errors of raft-log: some kinds mean damage, and all others are failures of the operating system.
 fn failure(path: &Path) -> impl FnOnce(io::Error) -> StorageError {
     move |error| match error.kind() {
+        io::ErrorKind::Unsupported if error.to_string().starts_with(codec::NEWER) => {
+            // Of a decoder's error, raft-log keeps only the kind and the text, and appends the place of the record.
+            let text = error.to_string();
+            let why = text.split("; when:").next().unwrap_or_default().to_owned();
+            StorageError::Newer { thing: THING, path: path.to_owned(), why }
+        }
         io::ErrorKind::InvalidData
         | io::ErrorKind::InvalidInput
         | io::ErrorKind::UnexpectedEof

@@ -36,6 +36,11 @@ pub struct LogStore {
 }
 
 impl LogStore {
+    /// Fails if a newer version wrote the log. No file is changed.
+    pub(in crate::storage) fn check_format(dir: &DataDir) -> Result<(), StorageError> {
+        open::check_format(dir)
+    }
+
     /// Opens the log and compares it with its watermark. `snapshot` is the last entry of the newest snapshot. If a
     /// crash came after that snapshot arrived and before the log was purged, the log is purged now.
     pub(in crate::storage) fn open(

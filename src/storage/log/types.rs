@@ -3,6 +3,9 @@
 //! If a decoder returns `UnexpectedEof` in the last file, raft-log assumes that a crash cut off the write, and drops
 //! the record. So a damaged byte must never cause that error: ids have a fixed size, and the length of a payload has a
 //! checksum of its own (`codec`).
+//!
+//! An id or a vote has no format byte of its own, because no checksum would protect it before raft-log acts on it. The
+//! log as a whole has one, [`LOG_FORMAT`].
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -12,6 +15,13 @@ use raft_log::codeq::{Decode, Encode};
 use super::pending::FlushGroup;
 use crate::codec;
 use crate::raft_types::{EntryPayload, LogId, Vote};
+
+/// The format of everything in the log except the payloads, which are frames: ids, votes, and the records of raft-log.
+/// Raise it when any of these bytes change.
+///
+/// The watermark stores it, so that it is known before raft-log opens the log. raft-log removes what it takes for a
+/// write that a crash cut off, and a newer record could look like that.
+pub(super) const LOG_FORMAT: u8 = 1;
 
 /// Tells raft-log which types it stores.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -7,6 +7,9 @@
 //! The watermark may be behind the log, but must never be ahead. So it is raised after the log is flushed, and lowered
 //! before a truncation. The vote and the last file are written here before anything that depends on them is
 //! acknowledged. The index follows within a second.
+//!
+//! The file begins with the format of the log ([`LOG_FORMAT`]). A version that raises it must write it here before it
+//! opens the log.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::super::data_dir::DataDir;
 use super::super::error::StorageError;
 use super::super::files;
+use super::types::LOG_FORMAT;
 use crate::codec;
 use crate::raft_types::Vote;
 
@@ -32,6 +36,15 @@ pub(super) struct Watermark {
     pub(super) open_chunk: u64,
 }
 
+/// Reads the watermark and checks the format of the log, without a change to any file. `None` if there is no watermark.
+pub(super) fn read(dir: &DataDir) -> Result<Option<Watermark>, StorageError> {
+    let path = dir.join(THING);
+    let Some(bytes) = files::read_if_there(THING, &path)? else { return Ok(None) };
+    let (log_format, watermark) = codec::decode(&bytes).map_err(StorageError::decode(THING, &path))?;
+    codec::check_format(log_format, LOG_FORMAT).map_err(StorageError::decode("log", &dir.join("log")))?;
+    Ok(Some(watermark))
+}
+
 /// The watermark and its file.
 #[derive(Debug)]
 pub(super) struct WatermarkFile {
@@ -42,14 +55,12 @@ pub(super) struct WatermarkFile {
 impl WatermarkFile {
     /// Reads the watermark, or creates it for a log that doesn't exist yet.
     pub(super) fn open(dir: Arc<DataDir>, log_exists: bool) -> Result<WatermarkFile, StorageError> {
-        let path = dir.join(THING);
-        match files::read_if_there(THING, &path)? {
-            Some(bytes) => {
-                let written = codec::decode(&bytes).map_err(StorageError::decode(THING, &path))?;
-                Ok(WatermarkFile { dir, written })
-            }
+        match read(&dir)? {
+            Some(written) => Ok(WatermarkFile { dir, written }),
             // The watermark is created before the log. So if a log has no watermark, the watermark was lost.
-            None if log_exists => Err(StorageError::damaged(THING, &path, "it is missing, but there is a log")),
+            None if log_exists => {
+                Err(StorageError::damaged(THING, &dir.join(THING), "it is missing, but there is a log"))
+            }
             None => {
                 let mut file = WatermarkFile { dir, written: Watermark::default() };
                 file.write(Watermark::default())?;
@@ -65,7 +76,8 @@ impl WatermarkFile {
 
     /// Replaces the watermark. It is flushed when this returns.
     pub(super) fn write(&mut self, watermark: Watermark) -> Result<(), StorageError> {
-        let bytes = codec::encode(&watermark).map_err(|source| StorageError::Encode { thing: THING, source })?;
+        let bytes =
+            codec::encode(&(LOG_FORMAT, &watermark)).map_err(|source| StorageError::Encode { thing: THING, source })?;
         files::replace(THING, &self.path(), &bytes, self.dir.disk())?;
         self.written = watermark;
         Ok(())

@@ -15,7 +15,9 @@ use crate::domain::{Counters, Lease, RoomId, Rooms};
 use crate::raft_types::SnapshotMeta;
 
 pub(super) const THING: &str = "snapshot";
-pub(super) const MAGIC: &str = "quorate snapshot 1";
+/// The first field of every snapshot: a fixed text, and the format of the file as a whole.
+const MAGIC: &str = "quorate snapshot ";
+const SNAPSHOT_FORMAT: u8 = 1;
 const DIGEST_BYTES: u64 = 32;
 
 /// A complete snapshot on disk.
@@ -33,11 +35,17 @@ pub struct SnapshotFile {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Header {
-    pub(super) magic: String,
+    magic: String,
     pub(super) cluster_id: Option<Uuid>,
     pub(super) meta: SnapshotMeta,
     pub(super) counters: Counters,
     pub(super) leases: u64,
+}
+
+impl Header {
+    pub(super) fn new(cluster_id: Option<Uuid>, meta: SnapshotMeta, counters: Counters, leases: u64) -> Header {
+        Header { magic: format!("{MAGIC}{SNAPSHOT_FORMAT}"), cluster_id, meta, counters, leases }
+    }
 }
 
 impl SnapshotFile {
@@ -114,11 +122,11 @@ fn open(path: &Path) -> Result<(File, u64), StorageError> {
 
 fn read_header(reader: &mut impl Read, path: &Path) -> Result<Header, StorageError> {
     let header: Header = codec::read_from(reader).map_err(StorageError::decode(THING, path))?;
-    if header.magic == MAGIC {
-        Ok(header)
-    } else {
-        Err(StorageError::damaged(THING, path, "it is not a snapshot of quorate"))
+    match header.magic.strip_prefix(MAGIC).and_then(|format| format.parse().ok()) {
+        Some(found) => codec::check_format(found, SNAPSHOT_FORMAT).map_err(StorageError::decode(THING, path))?,
+        None => return Err(StorageError::damaged(THING, path, "it is not a snapshot of quorate")),
     }
+    Ok(header)
 }
 
 /// How many bytes of a snapshot are read and sent at a time.

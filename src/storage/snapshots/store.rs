@@ -15,7 +15,7 @@ use super::super::blocking::Blocking;
 use super::super::data_dir::DataDir;
 use super::super::error::StorageError;
 use super::super::files;
-use super::file::{Header, MAGIC, SnapshotFile, THING, read, read_chunk, read_content, write};
+use super::file::{Header, SnapshotFile, THING, read, read_chunk, read_content, write};
 use super::incoming::{IncomingSnapshot, ReceivedSnapshot};
 use super::temporary::TemporaryFile;
 use crate::codec::CodecError;
@@ -37,14 +37,13 @@ struct Inner {
 
 impl SnapshotStore {
     /// Reads every snapshot in the folder. A damaged one is skipped, because an older one or the log may be enough.
+    /// No file is changed.
     pub(in crate::storage) fn open(dir: Arc<DataDir>) -> Result<SnapshotStore, StorageError> {
         let folder = dir.folder(THING, "snapshots")?;
         let mut current: Option<SnapshotFile> = None;
         for name in files::names_in(THING, &folder)? {
             let path = folder.join(&name);
-            if name.ends_with(".tmp") {
-                std::fs::remove_file(&path).map_err(StorageError::io(THING, "clean up", &path))?;
-            } else if name.ends_with(".snapshot") {
+            if name.ends_with(".snapshot") {
                 match read(&path) {
                     Ok((found, _)) if current.as_ref().is_none_or(|best| found.is_newer_than(best)) => {
                         current = Some(found);
@@ -60,6 +59,15 @@ impl SnapshotStore {
         }
         let inner = Inner { folder, current: Mutex::new(current), temporary_files: AtomicU64::new(0), dir };
         Ok(SnapshotStore { inner: Arc::new(inner) })
+    }
+
+    /// Removes the snapshots that were not complete when the process ended.
+    pub(in crate::storage) fn remove_incomplete(&self) -> Result<(), StorageError> {
+        for name in files::names_in(THING, &self.inner.folder)?.iter().filter(|name| name.ends_with(".tmp")) {
+            let path = self.inner.folder.join(name);
+            std::fs::remove_file(&path).map_err(StorageError::io(THING, "clean up", &path))?;
+        }
+        Ok(())
     }
 
     /// The newest snapshot. Its content was checked at the start or on arrival, or this node wrote it itself.
@@ -78,8 +86,7 @@ impl SnapshotStore {
         leases: impl ExactSizeIterator<Item = (RoomId, Lease)>,
     ) -> Result<SnapshotFile, StorageError> {
         let temporary = self.temporary_file();
-        let header =
-            Header { magic: MAGIC.into(), cluster_id, meta: meta.clone(), counters, leases: leases.len() as u64 };
+        let header = Header::new(cluster_id, meta.clone(), counters, leases.len() as u64);
         let file = write(&temporary.path, &header, leases).map_err(|error| match error {
             CodecError::Io(error) => StorageError::io(THING, "write", &temporary.path)(error),
             source => StorageError::Encode { thing: THING, source },

@@ -41,7 +41,8 @@ fn read_snapshot(folder: &Path, bytes: &[u8]) -> bool {
             true
         }
         Err(error) => {
-            assert!(matches!(error, StorageError::Damaged { .. }), "{error}");
+            // The damage can change the format, and the checksums are right.
+            assert!(matches!(error, StorageError::Damaged { .. } | StorageError::Newer { .. }), "{error}");
             false
         }
     }
