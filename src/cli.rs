@@ -1,6 +1,6 @@
 //! The command line: its commands, one file or folder for each group, and how they are run.
 //!
-//! The list of commands and [`run`] are in this file, because they are the map of the rest.
+//! The list of commands and [`run()`] are in this file, because they are the map of the rest.
 
 mod bench;
 mod candidate;

@@ -44,7 +44,7 @@ pub struct Resign {
     pub secret_hash: SecretHash,
 }
 
-/// A caller's request to change a room. It becomes a [`Command`] once the raft leader has stamped it.
+/// A caller's request to change a room. It becomes a [`Command`](super::Command) once the raft leader has stamped it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
     /// Grant the room.

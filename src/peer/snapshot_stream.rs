@@ -27,7 +27,7 @@ pub enum BrokenSnapshot {
     /// The head is damaged, or of an unknown format.
     #[error(transparent)]
     Head(CodecError),
-    /// The file is larger than [`SNAPSHOT_BYTES_MAX`].
+    /// The file is larger than 4 GiB.
     #[error("it is larger than {SNAPSHOT_BYTES_MAX} bytes")]
     TooLarge,
 }
