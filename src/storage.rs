@@ -1,4 +1,4 @@
-//! What a node has on disk, and what must be flushed before it answers.
+//! The files of a node, and the moments at which they are flushed.
 //!
 //! ```text
 //! <dir>/lock                one process at a time

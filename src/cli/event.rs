@@ -1,4 +1,4 @@
-//! What `quorate hold` and `quorate run` report: the events, and the shape of their JSON.
+//! The events that `quorate hold` and `quorate run` report, and the shape of their JSON.
 //!
 //! Names and fields are those of OctoStore's command line, so that a supervisor written for it can read ours. New
 //! are the events `failover`, `stopping`, `child_started` and `child_exited`, and the fields of [`Event`] from `from`
@@ -64,7 +64,7 @@ impl Serialize for EventName {
     }
 }
 
-/// What happened, with the facts that depend on the kind of event.
+/// An event, with the facts that depend on its kind.
 #[derive(Debug, Serialize)]
 pub struct Event {
     /// The kind of event. It is not part of this JSON, because [`EventRecord::event`] has it.

@@ -6,7 +6,7 @@ use crate::client::ClientError;
 use crate::config::ConfigError;
 use crate::wire::ErrorCode;
 
-/// What each exit code means, for the help.
+/// The meaning of each exit code, for the help.
 pub const CODES: &str = "\
 Exit codes:
   0   success

@@ -21,7 +21,7 @@ impl Election {
         &self.calls.room
     }
 
-    /// Who leads now. The read is linearizable: it sees every change that was answered before the read was sent.
+    /// The current leader. The read is linearizable: it sees every change that was answered before the read was sent.
     ///
     /// # Errors
     /// See [`ClientError`].

@@ -1,4 +1,4 @@
-//! What can go wrong, sorted by what the caller can do about it.
+//! Failures, sorted by the caller's next step.
 
 use std::time::Duration;
 

@@ -34,7 +34,7 @@ pub struct Config {
     pub advertise_url: Option<String>,
     /// The secret that peers must prove to know. A node with peers has one.
     pub cluster_secret: Option<SecretString>,
-    /// What clients may do at this node.
+    /// The limits and permissions of clients at this node.
     pub http: HttpSettings,
     /// How this node serves rooms.
     pub service: ServiceSettings,
@@ -154,8 +154,8 @@ impl Config {
         Ok(())
     }
 
-    /// Without a cluster secret, every process that reaches the peer listener could change every lease. So loopback is no
-    /// exception.
+    /// Without a cluster secret, every process that reaches the peer listener could change every lease. So a secret is
+    /// required on loopback too.
     fn check_secret(&self) -> Result<(), ConfigError> {
         if self.peers.is_empty() || self.cluster_secret.is_some() {
             return Ok(());

@@ -8,9 +8,9 @@ use thiserror::Error;
 pub struct ConfigError {
     /// The flag of the setting, even if the value came from a variable or the file. Both are named after the flag.
     pub flag: &'static str,
-    /// What is wrong.
+    /// The problem.
     pub problem: String,
-    /// What to do.
+    /// The remedy.
     pub fix: String,
 }
 

@@ -60,7 +60,7 @@ pub enum Refusal {
     NotReady,
 }
 
-/// What the raft leader finds when it looks at a change before it proposes anything.
+/// The raft leader's finding about a change, before it proposes anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Judgement {
     /// The change must go through the log.

@@ -41,7 +41,7 @@ pub struct Counters {
 pub struct Effect {
     /// Its result.
     pub outcome: Outcome,
-    /// What it did to rooms, in order.
+    /// Its events in rooms, in order.
     pub events: Vec<RoomEvent>,
 }
 

@@ -60,7 +60,7 @@ pub enum HttpError {
     /// A bug. The cause goes into the trace, and is never sent.
     #[error("bug: {cause}")]
     Bug {
-        /// What is known about the bug.
+        /// All that is known about the bug.
         cause: String,
     },
 }

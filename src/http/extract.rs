@@ -47,7 +47,7 @@ pub enum ConsistencyWord {
     /// True at a moment after the request was sent.
     #[default]
     Linearizable,
-    /// What this node knows, which may be out of date.
+    /// The state as this node knows it, which may be out of date.
     Local,
 }
 

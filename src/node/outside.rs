@@ -8,7 +8,7 @@ use crate::peer::{Carrier, HttpCarrier};
 use crate::random::{Random, SystemRandom};
 use crate::storage::{Disk, SystemDisk};
 
-/// What a node uses of its surroundings. A simulation replaces each of these.
+/// The parts of its surroundings that a node uses. A simulation replaces each of them.
 pub struct Outside {
     /// The clocks of the machine.
     pub clock: Arc<dyn Clock>,

@@ -16,7 +16,7 @@ use super::rejected::Rejected;
 use crate::listen::OncePerMinute;
 use crate::peer::{PROTOCOL, header};
 
-/// What the checks need.
+/// The values that the checks need.
 #[derive(Clone)]
 pub struct Access {
     context: PeerContext,

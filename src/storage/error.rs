@@ -53,7 +53,7 @@ pub enum StorageError {
         thing: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The damage.
         why: String,
     },
     /// A newer version of quorate wrote the file. It is not damaged, and nothing was changed.

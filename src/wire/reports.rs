@@ -8,9 +8,9 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(ToSchema))]
 pub struct ErrorBody {
-    /// What happened, as a short text.
+    /// The failure, as a short text.
     pub error: String,
-    /// What happened, for programs. A later version may send a code that is not listed here.
+    /// The kind of failure, for programs. A later version may send a code that is not listed here.
     #[cfg_attr(feature = "server", schema(value_type = ErrorCode))]
     pub code: String,
     /// The cause, and what to do about it, as a text.

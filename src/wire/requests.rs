@@ -101,7 +101,7 @@ impl ResignRequest {
     }
 }
 
-/// What is wrong with a request. The texts never quote the request.
+/// The fault of a request. The texts never quote the request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidRequest {
     /// The TTL is a whole number, and out of range.

@@ -1,4 +1,4 @@
-//! What a caller gets back about a room.
+//! The answers to a caller about a room.
 
 use std::time::Duration;
 
@@ -150,7 +150,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// What a caller that does not hold the room gets back.
+    /// The answer to a caller that does not hold the room.
     pub fn new(room: RoomId, view: &RoomView) -> Self {
         Self {
             status: FollowerStatus::Follower,

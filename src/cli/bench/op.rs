@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-/// What a connection does again and again.
+/// The operation that a connection repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Op {
     /// Win a new room each time. Its lease is short, and expires by itself

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::domain::millis;
 
-/// What one run, or one connection of it, has measured.
+/// The measurements of one run, or of one of its connections.
 #[derive(Debug, Clone)]
 pub struct Sample {
     /// Latency of every operation that succeeded, in microseconds.

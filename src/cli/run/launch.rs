@@ -18,7 +18,7 @@ use crate::client::{Leadership, Standing};
 pub const VARIABLES: [&str; 5] =
     ["QUORATE_ROOM", "QUORATE_TERM", "QUORATE_CANDIDATE", "QUORATE_EXPIRES_AT", "QUORATE_STATE_FILE"];
 
-/// What a running command needs.
+/// The parts that a running command needs.
 pub struct Launched {
     /// The process that starts and ends the command.
     pub guardian: Child,

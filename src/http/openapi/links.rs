@@ -25,7 +25,7 @@ pub fn add_links(document: &mut OpenApi) {
     }
 }
 
-/// What goes from a response into the next request.
+/// The values that go from a response into the next request.
 enum Carries {
     Room,
     RoomAndToken,

@@ -25,7 +25,7 @@ use crate::raft_types::Vote;
 /// a file and its folder.
 const WATERMARK_LAG_MAX: Duration = Duration::from_secs(1);
 
-/// What the flush task can be told to do.
+/// A job for the flush task.
 pub(super) enum Job {
     /// Flush entries that are in the log's buffer.
     Entries(PendingFlush),
@@ -52,7 +52,7 @@ pub(super) struct Flusher {
     shared: Arc<Shared>,
     jobs: UnboundedReceiver<Job>,
     watermark: WatermarkFile,
-    /// What the watermark may say, because the log has flushed it.
+    /// The highest watermark that the flushed log allows.
     flushed: Watermark,
     watermark_written_at: Instant,
 }

@@ -1,4 +1,4 @@
-//! What the log's handles and the flush task share: the log itself, its first failure, and its counters.
+//! The state that the log's handles and the flush task share: the log itself, its first failure, and its counters.
 
 use std::io;
 use std::sync::Arc;

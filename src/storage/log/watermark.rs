@@ -1,4 +1,4 @@
-//! What the log must have at least, in a file of its own.
+//! The least content of the log, in a file of its own.
 //!
 //! A log that has lost its last file or its tail still opens, and is only shorter. A node without its vote, or without
 //! entries that it has acknowledged, would break Raft's promises unnoticed. So this file also has the vote, the last
@@ -25,7 +25,7 @@ use crate::raft_types::Vote;
 
 const THING: &str = "watermark";
 
-/// What the log must have at least.
+/// The least content of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Watermark {
     /// The vote, or a later one.
