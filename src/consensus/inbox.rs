@@ -16,6 +16,7 @@ use super::last_heard::LastHeard;
 use super::local::LocalNode;
 use super::plausible::{self, RaftMessage, Untrue};
 use super::state_machine::{RaftSnapshot, StateMachine};
+use crate::listen::OncePerMinute;
 use crate::peer::SnapshotHead;
 use crate::raft_types::TypeConfig;
 use crate::storage::{IncomingSnapshot, SnapshotStore, StorageError};
@@ -46,6 +47,8 @@ pub struct Inbox {
     local: Arc<LocalNode>,
     raft_leader_heard: Arc<LastHeard>,
     snapshots: SnapshotStore,
+    /// Limits what a peer can write into this node's log.
+    rejection_logged: Arc<OncePerMinute>,
 }
 
 impl Inbox {
@@ -55,14 +58,18 @@ impl Inbox {
         raft_leader_heard: Arc<LastHeard>,
         snapshots: SnapshotStore,
     ) -> Self {
-        Self { raft, local, raft_leader_heard, snapshots }
+        Self { raft, local, raft_leader_heard, snapshots, rejection_logged: Arc::default() }
     }
 
     fn check(&self, message: &impl RaftMessage) -> Result<(), Untrue> {
         let own_raft_term = self.raft.metrics().borrow_watched().current_term;
-        plausible::check(message, own_raft_term).inspect_err(|error| {
-            tracing::warn!(%error, "a raft message of a peer was rejected");
-        })
+        plausible::check(message, own_raft_term).inspect_err(|error| self.log_rejection(error))
+    }
+
+    fn log_rejection(&self, error: &Untrue) {
+        if self.rejection_logged.is_due() {
+            tracing::warn!(%error, "a raft message of a peer was rejected; further ones are logged once a minute");
+        }
     }
 
     /// Raft's AppendEntries.
@@ -71,7 +78,7 @@ impl Inbox {
         request: AppendEntriesRequest<TypeConfig>,
     ) -> RaftAnswer<AppendEntriesResponse<TypeConfig>> {
         self.check(&request)?;
-        plausible::check_order(&request)?;
+        plausible::check_order(&request).inspect_err(|error| self.log_rejection(error))?;
         let answer = self.raft.append_entries(request).await.map_err(ConsensusError::stopped)?;
         if !matches!(answer, AppendEntriesResponse::HigherVote(_)) {
             self.raft_leader_heard.note();

@@ -172,6 +172,10 @@ async fn absurd_raft_terms_of_a_member_are_rejected_and_do_no_harm() {
             }
         }
     }
+    for node in &cluster.nodes {
+        let logged = node.output().matches("a raft message of a peer was rejected").count();
+        assert_eq!(logged, 1, "a peer could fill the disk with log lines");
+    }
     // A raft term that was stored would stop a node now.
     for node in &mut cluster.nodes {
         node.kill();
